@@ -105,6 +105,12 @@ TEST_CASE("comparisons and conditions choose values") {
         "0.0,f32(id(n)),leaf[n,i])");
 }
 
+TEST_CASE("two numbers of type float under a condition are data of f32") {
+  Words w;
+  CHECK(w.text([&](auto n, auto i) { return select(is_leaf(n), 0.5F, 2.0F) * select(w.leaf(n, i) > 0, 1.0F, 0.0F); }) ==
+        "select(is_leaf(n),0.5,2.0) * select(leaf[n,i] > 0.0,1.0,0.0)");
+}
+
 TEST_CASE("integers of the structure are compared with enumerators") {
   enum class Kind : unsigned char { scan = 3, join = 250 };
   enum { sort = -1 };

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "cortex/ir/places.hpp"
 #include "cortex/pass/insert_thread_barriers.hpp"
 #include "support/compile.hpp"
 #include "support/differential.hpp"
@@ -156,12 +157,8 @@ ir::Program threads_as_workers(ir::Program program) {
     info.scope = ir::Scope::shared;
     buffer = homes.emplace(buffer.id(), ir::Buffer(std::move(info))).first->second;
   }
-  const ir::Stmt shared = schedule::with_buffers(program.body, [&](const ir::Buffer& buffer) {
-    const auto home = homes.find(buffer.id());
-    return home == homes.end() ? buffer : home->second;
-  });
   program.body = ir::mutate_with(
-      shared,
+      ir::with_buffers(program.body, homes),
       [](auto& self, const ir::For& loop) -> ir::Stmt {
         const bool own = loop.loop == ir::ForKind::threads;
         return ir::For::make(loop.var, loop.dim, self(loop.extent), own ? ir::ForKind::parallel : ir::ForKind::serial,

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "cortex/structure/linearizer.hpp"
+#include "support/compile.hpp"
 #include "support/differential.hpp"
 #include "support/golden.hpp"
 #include "support/gru_models.hpp"
@@ -245,6 +246,41 @@ TEST_CASE("a recursion can be cut by the handle of an operator", "[lower][refact
   const auto out = m.recursion_op(h, body);
   CHECK(Schedule{}.refactor(body) == Schedule{}.refactor("body"));
   CHECK(test::count(ir::print(lower::lower(out.graph(), Schedule{}.workers(2).refactor(body))), "h_sum_partial") > 0);
+}
+
+TEST_CASE("a cut at a product with a matrix that is made of weights gives what none gives", "[lower][refactor]") {
+  constexpr int hidden = 16;
+  Dim V("vocabulary"), H("hidden", hidden);
+  Model<test::Token> m("m", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), U = m.input<float>("U", H, H), W = m.input<float>("W", H, H);
+  auto d = m.input<float>("d", H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) {
+    return sum(cortex::children<&test::Token::kids>(n), [&](auto k) { return h(k, i); });
+  });
+  auto cut = m.compute("cut", H, [&](auto n, auto i) {
+    return sum(H, [&](auto j) { return (U(i, j) + W(i, j) * exp(d(j))) * s(n, j); });
+  });
+  auto body = m.compute("body", H,
+                        [&](auto n, auto i) { return tanh(Emb(cortex::field<&test::Token::id>(n), i) + cut(n, i)); });
+  const auto program = m.recursion_op(h, body);
+  test::Token leaf, other, top, root;
+  other.id = 1, top.kids = {&leaf, &other}, root.kids = {&top};
+  const auto run = [&](const Schedule& schedule, const Target& target) {
+    auto model = compile(program, schedule, CompileOptions{}.on(target));
+    model.bind_together([&] {
+      model.bind("Emb", test::uniform(2 * hidden, 1, 1)).bind("d", test::uniform(hidden, 1, 2));
+      model.bind("U", test::uniform(hidden * hidden, 0.3f, 3)).bind("W", test::uniform(hidden * hidden, 0.3f, 4));
+    });
+    const auto values = model(root)[0];
+    return std::vector<float>(values.begin(), values.end());
+  };
+  const std::vector<float> expected = run(Schedule{}, Target::interpreter());
+  for (const Target& target : {Target::interpreter(), test::best_target()})
+    for (const int workers : {1, 2}) {
+      const std::vector<float> values = run(Schedule::standard().workers(workers).refactor(cut), target);
+      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(values[i] == Approx(expected[i]).margin(1e-5));
+    }
 }
 
 TEST_CASE("a cut of a model for DAGs is refused with the reason", "[lower][refactor][refusal]") {

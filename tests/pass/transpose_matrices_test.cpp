@@ -163,3 +163,45 @@ TEST_CASE("results have transposed matrices as the model has them", "[pass]") {
     }
   }
 }
+
+TEST_CASE("what is made of weights lies along the outputs that read it, in however many dimensions", "[pass]") {
+  Dim V{"vocabulary"}, A{"heads", 3}, D{"head", 8}, B{"groups", 4}, E{"width", 6};
+  Model<Word> m("weights", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, A, D);
+  auto W = m.input<float>("W", A, D, B, E), X = m.input<float>("X", A, D, B, E);
+  auto U = m.input<float>("U", B, E, A, D);
+  auto h = m.placeholder<float>("h", A, D);
+  auto mixed = m.compute("mixed", B, E, [&](auto n, auto b, auto e) {
+    return sum(A, [&](auto a) {
+      return sum(D, [&](auto d) { return (U(b, e, a, d) + X(a, d, b, e)) * (h(left(n), a, d) + h(right(n), a, d)); });
+    });
+  });
+  auto inner = m.compute("inner", A, D, [&](auto n, auto a, auto d) {
+    return tanh(sum(
+        B, [&](auto b) { return sum(E, [&](auto e) { return (W(a, d, b, e) + X(a, d, b, e)) * mixed(n, b, e); }); }));
+  });
+  auto leaf = m.compute("leaf", A, D, [&](auto n, auto a, auto d) { return Emb(word(n), a, d); });
+  const auto program = m.recursion_op(h, m.if_then_else(
+                                             "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+  const std::string text =
+      text_after("transpose_matrices", program.graph(), Schedule::standard().exact_activations(), machine(16));
+  CHECK_THAT(text, Contains("h_sum_of_weights2[heads=3,groups=4,width=6,head=8] f32 temp transposed"));
+  CHECK_THAT(text, Contains("mixed_of_weights[groups=4,heads=3,head=8,width=6] f32 temp transposed"));
+  const Word a{0}, b{1}, c{2}, ab{-1, &a, &b}, root{-1, &ab, &c};
+  const auto run = [&](const Schedule& schedule, const Target& target) {
+    auto model = compile(program, schedule, CompileOptions{}.on(target));
+    model.bind_together([&] {
+      model.bind("Emb", uniform(3 * 24, 1, 1));
+      unsigned seed = 1;
+      for (const char* name : {"W", "X", "U"}) model.bind(name, uniform(24 * 24, 0.3f, ++seed));
+    });
+    std::vector<float> values(24);
+    model(root).copy_root(0, "h", values);
+    return values;
+  };
+  const std::vector<float> expected = run(Schedule{}, Target::interpreter());
+  for (const Schedule& schedule : {Schedule::standard(), Schedule::standard().workers(2), Schedule{}}) {
+    const std::vector<float> values = run(schedule, best_target());
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(values[i] == Approx(expected[i]).margin(1e-5));
+  }
+}

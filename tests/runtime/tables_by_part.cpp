@@ -139,6 +139,44 @@ TEST_CASE("what a case of a switch computes of a field is the same ahead and in 
   }
 }
 
+/// Nodes of two sorts; those of the first have matrices of their words, of which there are few, and read `data`.
+template <class Condition>
+auto two_vocabularies(Condition condition) {
+  Dim V("vocabulary"), H("hidden", hidden), F("few", 2), G("gate", 7);
+  Model<Item> m("two_vocabularies", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), W = m.input<float>("W", H, H), X = m.input<float>("X", H, H);
+  auto U = m.input<float>("U", H, H);
+  auto Few = m.input<float>("Few", F, G, G);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto up = m.compute("up", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return U(i, j) * s(n, j); }); });
+  auto x = m.compute("x", G, [&](auto n, auto g) {
+    return sum(G, [&](auto r) { return Few(word(n), g, r) * cast<float>(tag(n) + r); });
+  });
+  auto a = m.compute("a", H, [&](auto n, auto i) {
+    return tanh(up(n, i) + sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); }) +
+                sum(G, [&](auto g) { return x(n, g); }));
+  });
+  auto b = m.compute("b", H, [&](auto n, auto i) {
+    return tanh(up(n, i) + sum(H, [&](auto j) { return X(i, j) * Emb(word(n), j); }));
+  });
+  auto out = m.recursion_op(h, m.if_then_else("body", condition, a, b));
+  auto model = compile(out, standard.specialize_if_else().tabulate(1), CompileOptions{}.on(Target::interpreter()));
+  model.bind_together([&] {
+    model.bind("Emb", uniform(num_items * hidden, 1, 1)).bind("Few", uniform(2 * 7 * 7, 0.1f, 2));
+    for (const char* name : {"W", "X", "U"}) model.bind(name, uniform(hidden * hidden, 0.2f, unsigned(name[0])));
+  });
+  return model;
+}
+
+TEST_CASE("a table of a part has no rows for which other nests of the part would read past a weight",
+          "[runtime][tables]") {
+  const std::size_t table = (num_items + 1) * 128;
+  CHECK(two_vocabularies([](auto n) { return word(n) == 1; }).memory().tables == 2 * table);
+  CHECK(two_vocabularies([](auto n) { return word(n) % 2 == 1; }).memory().tables == 2 * table);
+  CHECK(two_vocabularies([](auto n) { return kind(n) == 0; }).memory().tables == 2 * table);
+}
+
 TEST_CASE("explain says of which parts there are tables", "[runtime][tables]") {
   const auto model = compile(upward(cortex::tree), standard.tabulate(1), CompileOptions{}.on(Target::interpreter()));
   const std::string text = explain(model);

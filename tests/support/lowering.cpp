@@ -10,6 +10,7 @@
 
 #include "cortex/lower/lower.hpp"
 #include "cortex/pass/pipeline.hpp"
+#include "support/node_tables.hpp"
 
 namespace cortex::test {
 
@@ -131,6 +132,16 @@ Schedule with_leaf_branches(Schedule schedule, const ra::Graph& graph) {
     if (op.kind == ra::OpKind::if_then_else && ra::detail::is_leaf_branch(op))
       schedule = schedule.specialize_if_else(op.name());
   return schedule;
+}
+
+std::string lowered_difference(const ra::Graph& graph) {
+  std::mt19937 random(5);
+  const NodeTable table = random_table(24, 3, 9, random);
+  const Linear linear(table, 2);
+  const Reference reference(graph, table, linear.arrays, linear.number, weights_for(graph, 9, 1));
+  for (const Schedule& schedule : {Schedule::standard().exact_activations(), Schedule{}.exact_activations()})
+    if (std::string found = reference.difference(lower::lower(graph, schedule)); !found.empty()) return found;
+  return {};
 }
 
 std::string first_difference(const Reference& reference, const Schedule& schedule, const Target& target) {

@@ -72,6 +72,10 @@ struct Reference {
   ir::Storage bound;
 };
 
+/// Where `graph`, lowered and run over a few random nodes, gives another state than the recursion as written, with the
+/// standard schedule or node by node: "" if nowhere.
+std::string lowered_difference(const ra::Graph& graph);
+
 /// The first pass after which the program gives something else than `reference`, with what is wrong; "" if there is
 /// none. From the pass on that puts the barriers in, also with several workers, in both orders.
 std::string first_difference(const Reference& reference, const Schedule& schedule, const Target& target);

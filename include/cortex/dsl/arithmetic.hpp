@@ -157,23 +157,6 @@ template <class A>
 requires Symbolic<A> detail::Joined<A>
 operator!(const A& a) { return {ir::Unary::make(ir::UnaryOp::logical_not, condition(operand(a).expr))}; }
 
-/// `a` where `c` holds, else `b`, both evaluated. `c` may be data or structure: this is no control flow. Integers of
-/// the structure under a condition on the structure give an integer of the structure.
-template <class C, class A, class B>
-requires Symbolic<C, A, B> detail::Joined<C, A, B> select(const C& c, const A& a, const B& b) {
-  static_assert(!is_literal<C>, "the condition of select is a comparison, is_leaf or a field, not a number");
-  constexpr bool of_data = is_data<A> || is_data<B>,
-                 with_point = std::is_floating_point_v<A> || std::is_floating_point_v<B>;
-  static_assert(
-      of_data || !(is_data<C> || with_point) || is_structure<A> || is_structure<B>,
-      "select between two numbers does not say of which type: write cast<float>(...) or cast<double>(...) around one");
-  static_assert(of_data || !is_data<C> || !(is_structure<A> || is_structure<B>),
-                "a condition made of computed data chooses between data: convert an integer of the structure with "
-                "cast<float>(...)");
-  static_assert(detail::valid_operands<A, B>());
-  return {choice(operand(c), operand(a), operand(b))};
-}
-
 /// `x` as f32 (`cast<float>`) or f64 (`cast<double>`) data; `x` is data, an integer or a condition of the structure
 /// (1 or 0), or a number. The only conversion between f32 and f64.
 template <class T, class X>
@@ -181,6 +164,29 @@ requires(is_symbol<X> || is_literal<X>) Data<SetOf<X>> cast(const X& x) {
   static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>,
                 "cast<float> and cast<double> are the conversions that there are");
   return {converted(operand(x), dtype_of<T>)};
+}
+
+/// `a` where `c` holds, else `b`, both evaluated. `c` may be data or structure: this is no control flow. Integers of
+/// the structure under a condition on the structure give an integer of the structure; two numbers of C++'s `float` are
+/// data of f32.
+template <class C, class A, class B>
+requires(Symbolic<C, A, B>&& std::is_same_v<A, float>&& std::is_same_v<B, float>) auto select(const C& c, const A& a,
+                                                                                              const B& b) {
+  return select(c, cast<float>(a), cast<float>(b));
+}
+template <class C, class A, class B>
+requires Symbolic<C, A, B> detail::Joined<C, A, B> select(const C& c, const A& a, const B& b) {
+  static_assert(!is_literal<C>, "the condition of select is a comparison, is_leaf or a field, not a number");
+  constexpr bool of_data = is_data<A> || is_data<B>,
+                 with_point = std::is_floating_point_v<A> || std::is_floating_point_v<B>;
+  static_assert(
+      of_data || !(is_data<C> || with_point) || is_structure<A> || is_structure<B>,
+      "select between two numbers does not say of which type: write 1.0f of f32, or cast<double>(...) around one");
+  static_assert(of_data || !is_data<C> || !(is_structure<A> || is_structure<B>),
+                "a condition made of computed data chooses between data: convert an integer of the structure with "
+                "cast<float>(...)");
+  static_assert(detail::valid_operands<A, B>());
+  return {choice(operand(c), operand(a), operand(b))};
 }
 
 // ---- functions of data, element by element ----

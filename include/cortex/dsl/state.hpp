@@ -260,6 +260,7 @@ inline std::shared_ptr<const ra::Graph> complete(ModelState& state, const Vector
   const auto is_listed = [&](const ra::State& s) {
     return any_of(ordered, [&](const ra::State& o) { return o.placeholder == s.placeholder; });
   };
+  whole->results = int(results.size());
   for (const ir::Buffer& result : results) {
     const int number = ra::state_of(*whole, whole->find(state.op(result).buffer));
     if (number < 0) fail("'" + result->name + "' is no result of a recursion of model '" + whole->name + "'");

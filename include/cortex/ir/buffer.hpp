@@ -92,6 +92,8 @@ struct BufferInfo {
   // weight: number of the input; field, index: which array of the linearizer; dims over edges: which container
   int slot = -1;
   int kept = -1;  // temporaries whose rows tables hold too: their number; such memory is not shared
+  bool recycled =
+      false;      // states: rows lie where the linearizer says (structure/state_rows.hpp), and serve several nodes
   int lanes = 1;  // local buffers: the element is a vector of so many
   Layout layout;  // empty until storage is planned
   Buffer packed_from;
@@ -134,6 +136,9 @@ inline double dense_elements(const BufferInfo& buffer) {
   return elements;
 }
 inline double dense_bytes(const BufferInfo& buffer) { return dense_elements(buffer) * double(size_of(buffer.dtype)); }
+
+/// Whether rows are so large that it pays to have few of them, whose numbers are looked up.
+inline bool has_large_rows(const BufferInfo& state) { return dense_bytes(state) >= 4096; }
 
 /// Bytes that a buffer on chip takes of each worker's fast memory, where all begin at multiples of 16.
 inline std::int64_t chip_bytes(const BufferInfo& buffer) {

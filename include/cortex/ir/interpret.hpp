@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -117,6 +118,8 @@ class LogicalRun {
   LogicalRun(const Program& program, const StructureEnv& env, Storage& storage, const InterpretOptions& options)
       : program_(program), env_(env), storage_(storage), options_(options), code_(vm::Compiler(program).take()) {
     ones_.assign(program_.tabulations.size(), 1);
+    rows_.resize(std::size_t(env_.num_nodes) + 1);
+    std::iota(rows_.begin(), rows_.end(), 0);
     counts_ = counts_of_whole(env.num_nodes, env.num_internal);
     counts_[std::size_t(Count::batches)] = env.num_batches;
     counts_[std::size_t(Count::roots)] = env.num_roots;
@@ -381,6 +384,7 @@ class LogicalRun {
     if (slot == slot_of::part_offset) return ints(env_.part_offset, env_.num_parts + std::int64_t(1));
     if (slot == slot_of::part_list)
       return ints(env_.part_list, env_.part_offset ? env_.part_offset[env_.num_parts] : 0);
+    if (slot == slot_of::state_row) return ints(rows_.data(), std::int64_t(rows_.size()));
     if (slot == slot_of::root) return ints(env_.root, env_.num_roots);
     const vm::SubtreeArrays& sub = env_.subtrees;
     if (slot == slot_of::group_begin) return ints(sub.group_begin, sub.num_groups + std::int64_t(1));
@@ -470,6 +474,7 @@ class LogicalRun {
   const vm::Bytecode code_;
   Counts counts_{};
   std::vector<std::int32_t> ones_;  // per tabulation: there are no tables here
+  std::vector<std::int32_t> rows_;  // of states: here each node keeps its own
   std::vector<Tensor> tensors_;
   std::set<std::string> names_;
   std::uint64_t random_ = 0;

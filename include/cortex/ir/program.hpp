@@ -66,6 +66,7 @@ struct Program {
   bool chains = false;              // the nodes are sequences, linked by one accessor alone
   int parts = 1;                    // of each batch, one for each way through the specialized branches
   Listed listed = Listed::nothing;  // what the program goes through by parts of all batches at once
+  int results = -1;                 // how many of the states, from the first, are results of calls; -1: all
   bool may_be_divided = false;      // calls may be run one piece after the other (structure/pieces.hpp)
   Vector<Tabulation> tabulations;
   Vector<InPlace> in_place;
@@ -128,6 +129,7 @@ inline constexpr int inner_child = 9;    // [children inside subtrees]
 inline constexpr int computes = 10;      // [tabulations]
 inline constexpr int part_offset = 11;   // [parts + 1]
 inline constexpr int part_list = 12;     // [num_nodes]
+inline constexpr int state_row = 13;     // [num_nodes + 1]
 inline constexpr int child = 1000;       // [num_nodes], per named accessor
 inline constexpr int edge_begin = 2000;  // [num_nodes + 1], per container
 inline constexpr int edge_child = 3000;  // [num_edges], per container

@@ -55,12 +55,9 @@ class SumFactorer {
       if (!leaves) staying.push_back(f);
     }
     if (out.empty() && (of_weights.size() < 2 || rest.empty())) return {};
-    if (of_weights.size() > 1) {  // else what stays keeps its order
-      staying = of_weights;
-      append(staying, rest);
-    }
-    const ir::Expr sum = ir::Reduce::make(ir::ReduceOp::sum, axis, product_of({}, staying));
-    return product_of(sum, out);
+    const bool apart = of_weights.size() > 1;  // else what stays keeps its order
+    const ir::Expr product = apart ? product_of({}, of_weights) * product_of({}, rest) : product_of({}, staying);
+    return product_of(ir::Reduce::make(ir::ReduceOp::sum, axis, product), out);
   }
 
   static void collect(const ir::Expr& e, bool divides, Vector<Factor>& factors) {

@@ -156,8 +156,10 @@ class NodeFreer {
     Vector<ir::Expr> read;
     for (const IndexVar& index : scope) {
       if (!ir::uses(e, index.var)) continue;
-      indices.push_back(index);
-      info.dims.push_back(index.dim);
+      // Slices that workers own are of what each node has; of this there is one for all.
+      const bool dense = index.dim.kind() == DimKind::dense;
+      indices.push_back({index.var, dense ? index.dim : Dim(index.dim.name(), index.dim.extent())});
+      info.dims.push_back(indices.back().dim);
       read.push_back(index.var);
     }
     ++count_;

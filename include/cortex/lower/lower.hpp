@@ -11,6 +11,7 @@
 #include "cortex/lower/emit_loops.hpp"
 #include "cortex/lower/factor_sums.hpp"
 #include "cortex/lower/hoist.hpp"
+#include "cortex/lower/join_readers.hpp"
 #include "cortex/lower/multiply_below.hpp"
 #include "cortex/lower/refactor.hpp"
 #include "cortex/lower/sort_by_matrix.hpp"
@@ -47,6 +48,7 @@ inline ir::Program program_of(const ra::Graph& graph, const Schedule& schedule, 
       !any_of(graph.containers, [](const ra::Accessor& c) { return c.relation == ra::Relation::children; });
   program.parts = questions.parts();
   program.listed = listed;
+  program.results = graph.results;
   program.may_be_divided = ra::may_be_divided(graph, schedule);
   for (const ra::Accessor& child : graph.children_named) program.required_children.push_back(!child.optional);
   for (const ra::Accessor& field : graph.fields) program.field_components.push_back(field.components);
@@ -60,6 +62,7 @@ inline ir::Program lower(const ra::Graph& written, const Schedule& schedule) {
   const ra::Questions questions = ra::questions(graph, schedule);  // S2: what specialized branches ask of the nodes
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
   Vector<Recursion> recursions = make_versions(graph, schedule, questions);
+  join_readers(recursions, graph, schedule);  // L2: what reads a large state at its own node is computed beside it
   multiply_below(recursions, graph, schedule, questions);  // products of a child's state are made there
   factor_sums(recursions);                                 // L1: products with a matrix are no more than that
   distribute_sums(recursions);                             // L1: weighed sums of products are sums of each

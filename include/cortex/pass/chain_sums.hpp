@@ -9,8 +9,9 @@
 #pragma once
 
 #include "cortex/base/vector.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/pass/forward_stores.hpp"
-#include "cortex/schedule/unroll_and_jam.hpp"
+#include "cortex/schedule/nest.hpp"
 
 namespace cortex::pass {
 
@@ -117,7 +118,7 @@ class SumChainer {
     Vector<ir::Stmt> stmts;
     for (std::size_t i = 0; i < stmts_.size(); ++i) {
       if (i == second.init) continue;
-      stmts.push_back(i == second.loop ? schedule::with_buffer(stmts_[i], second.sum, first.sum)
+      stmts.push_back(i == second.loop ? ir::with_buffer(stmts_[i], second.sum, first.sum)
                                        : with_total(stmts_[i], first, second, total));
     }
     ir::Stmt result = ir::Block::make(stmts);

@@ -86,6 +86,7 @@ class BoundsChecker final : ScopeWalk {
     if (slot <= slot_of::part_length) return is(Symbol::num_batches).times(scope().known().parts);
     if (slot == slot_of::part_offset) return scope().known().parts + 1;
     if (slot == slot_of::part_list) return atoms().form(Symbol::part_offset, {Linear(scope().known().parts)});
+    if (slot == slot_of::state_row) return is(Symbol::num_nodes) + 1;
     if (slot == slot_of::root) return is(Symbol::num_roots);
     if (slot == slot_of::group_begin) return is(Symbol::num_groups) + 1;
     if (slot == slot_of::group_node) return atoms().form(Symbol::group_begin, {is(Symbol::num_groups)});

@@ -27,6 +27,7 @@
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/schedule/share_work.hpp"
 
 namespace cortex::pass {
@@ -332,31 +333,18 @@ class Alternation {
   using Turns = PointerMap<ir::Expr>;
 
   ir::Stmt in_loop(const ir::Stmt& body, const Turns& turns) const {
-    const auto at_turn = [&](const ir::Buffer& buffer, Vector<ir::Expr> indices) {
+    const auto at_turn = [&](const ir::Buffer& buffer, Vector<ir::Expr> indices) -> ir::Place {
+      const auto to = copies_.find(buffer.id());
+      if (to == copies_.end()) return {};
       const auto turn = turns.find(buffer.id());
       indices.insert(indices.begin() + 1, turn == turns.end() ? ir::imm(0) : turn->second);
-      return indices;
+      return ir::Place{to->second, std::move(indices)};
     };
-    return ir::mutate_with(
-        body,
-        [&](auto& self, const ir::For& loop) -> ir::Stmt {
-          const auto own = turns_.find(loop.var.get());
-          if (own == turns_.end()) return self.children(loop);
-          return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, in_loop(loop.body, own->second), loop.piece);
-        },
-        [&](auto& self, const ir::Load& load) -> ir::Expr {
-          const ir::Expr inner = self.children(load);
-          const auto to = copies_.find(load.buffer.id());
-          if (to == copies_.end()) return inner;
-          return ir::Load::make(to->second, at_turn(load.buffer, inner.template as<ir::Load>()->indices));
-        },
-        [&](auto& self, const ir::Store& store) -> ir::Stmt {
-          const ir::Stmt inner = self.children(store);
-          const auto to = copies_.find(store.buffer.id());
-          if (to == copies_.end()) return inner;
-          const auto* s = inner.template as<ir::Store>();
-          return ir::Store::make(to->second, at_turn(store.buffer, s->indices), s->value);
-        });
+    return ir::with_places(body, at_turn, [&](auto& self, const ir::For& loop) -> ir::Stmt {
+      const auto own = turns_.find(loop.var.get());
+      if (own == turns_.end()) return self.children(loop);
+      return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, in_loop(loop.body, own->second), loop.piece);
+    });
   }
 
   const Dim turn_{"turn", 2};

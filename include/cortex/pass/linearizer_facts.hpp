@@ -307,7 +307,8 @@ inline Linear array_form(Atoms& atoms, int slot, const Vector<Linear>& a) {
     return atoms.form(arrays[std::size_t(slot - slot_of::batch_begin)], a);
   if (slot == slot_of::part_offset) return atoms.form(Symbol::part_offset, a);
   if (slot == slot_of::part_list) return atoms.form(Symbol::part_list, a);
-  if (slot == slot_of::computes) return 1;  // else there are no rows, and nothing to say of them
+  if (slot == slot_of::state_row) return a[0];  // as if each node had a row of its own, though they are fewer
+  if (slot == slot_of::computes) return 1;      // else there are no rows, and nothing to say of them
   if (slot >= slot_of::field) return atoms.form(Symbol::field, slot - slot_of::field, a);
   if (slot >= slot_of::edge_child) return atoms.form(Symbol::edge_child, slot - slot_of::edge_child, a);
   if (slot >= slot_of::edge_begin) return atoms.form(Symbol::edge_begin, slot - slot_of::edge_begin, a);

@@ -23,6 +23,7 @@
 #include "cortex/pass/inline_temporaries.hpp"
 #include "cortex/pass/insert_barriers.hpp"
 #include "cortex/pass/read_in_place.hpp"
+#include "cortex/pass/recycle_states.hpp"
 #include "cortex/pass/remove_dead.hpp"
 #include "cortex/pass/resolve_structure.hpp"
 #include "cortex/pass/share_loads.hpp"
@@ -194,6 +195,9 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
   // What is a function of weights, or of a word, is read and not computed
   if (tabulates(schedule, target))
     p.run_on_program("tabulate", [&](ir::Program& program) { tabulate(program, tables_of(schedule)); });
+
+  // States that nobody asks for share rows
+  p.run_on_program("recycle_states", recycle_states);
 
   // What leaves copy from a weight as it is, is read from there
   const bool as_bound = schedule.stored.empty();  // `store_weights` leaves alone what is looked up

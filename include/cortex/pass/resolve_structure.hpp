@@ -19,7 +19,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/equal.hpp"
-#include "cortex/ir/mutate.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/ir/program.hpp"
 
 namespace cortex::pass {
@@ -56,8 +56,8 @@ class StructureResolver {
   }
 
   ir::Stmt resolve(const ir::Stmt& body) {
-    return ir::mutate_with(
-        body,
+    return ir::with_places(
+        body, [&](const ir::Buffer& buffer, const Vector<ir::Expr>& indices) { return row_of(buffer, indices); },
         [&](auto& self, const ir::For& loop) -> ir::Stmt {
           if (const auto* count = loop.extent.as<ir::UfCall>(); count && count->uf.kind == K::num_children)
             kids_.insert_or_assign(loop.var.get(), Kids{count->uf.accessor, self(count->args[0])});
@@ -68,6 +68,13 @@ class StructureResolver {
           for (const ir::Expr& arg : call.args) args.push_back(self(arg));
           return meaning(call, args);
         });
+  }
+
+  /// A node's state where its rows serve several nodes.
+  ir::Place row_of(const ir::Buffer& buffer, Vector<ir::Expr> indices) {
+    if (!buffer->recycled) return {};
+    indices[0] = read(ir::slot_of::state_row, "state_row", {indices[0]});
+    return ir::Place{buffer, std::move(indices)};
   }
 
   /// What a loop over children runs over.

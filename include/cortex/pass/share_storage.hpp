@@ -30,6 +30,7 @@
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/pass/insert_barriers.hpp"
 #include "cortex/schedule/padded_layout.hpp"
 
@@ -48,11 +49,7 @@ class StorageSharer {
     for (std::size_t t = 0; t < temps_.size(); ++t)
       if (!temps_[t].elsewhere) place(t);
     const PointerMap<ir::Buffer> moved = homes();
-    if (moved.empty()) return body;
-    return schedule::with_buffers(body, [&](const ir::Buffer& buffer) {
-      const auto to = moved.find(buffer.id());
-      return to == moved.end() ? buffer : to->second;
-    });
+    return moved.empty() ? body : ir::with_buffers(body, moved);
   }
 
  private:

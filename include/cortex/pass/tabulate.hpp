@@ -24,8 +24,10 @@
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/ir/program.hpp"
-#include "cortex/schedule/share_work.hpp"
+#include "cortex/pass/recycle_states.hpp"
+#include "cortex/schedule/access.hpp"
 
 namespace cortex::pass {
 
@@ -150,7 +152,8 @@ class Tabulator {
     const schedule::Nest& nest = found.nest;
     found.accesses = schedule::accesses_of(nest.inner);
     found.fits = found.top && !nest.guard && over_rows(found);
-    for (const schedule::Access& access : found.accesses) found.fits &= at_own_row(found, access);
+    for (const schedule::Access& access : found.accesses)
+      found.fits &= at_own_row(found, access) && !(access.write && is_recyclable(program_, access.buffer));
     ir::visit_with(
         nest.inner,
         [&](const ir::UfCall& call) {
@@ -355,10 +358,7 @@ class Tabulator {
       }
       return build_nest(nest);
     });
-    return schedule::with_buffers(marked, [&](const ir::Buffer& buffer) {
-      const auto to = kept.find(buffer.id());
-      return to == kept.end() ? buffer : to->second;
-    });
+    return ir::with_buffers(marked, kept);
   }
 
   /// States, and temporaries that something outside of the tabulation reads.

@@ -11,7 +11,7 @@
 // by side and gathered one by one where they do not. Matrices of which one is an elementwise function of another lie
 // the same way. Which way is better is a matter of how many elements would be gathered; where it is the same, they lie
 // as the model says. Users see a state as it was (`BufferInfo::transposed`), but get copies of it and no views; so the
-// first state, which they look at most, stays.
+// first state, which they look at most, stays. Of tensors of weights alone with more dimensions, any may come last.
 //
 // Runs first, since what comes later goes by the order of loops and indices.
 #pragma once
@@ -22,7 +22,7 @@
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
-#include "cortex/ir/mutate.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/ir/program.hpp"
 
 namespace cortex::pass {
@@ -59,6 +59,7 @@ class MatrixTransposer {
   struct Matrix {
     ir::Buffer buffer;
     int set;
+    std::size_t lanes;   // the dimension that is last where it is turned
     bool fixed = false;  // it lies as the model says, and so do those of its set
   };
   /// What is read at each element of a loop's results, `times` in all: a matrix, or what a node's fields choose of
@@ -81,6 +82,11 @@ class MatrixTransposer {
     return ir::changes_in_calls(*buffer) && (has_rows || (n == 2 && buffer->role == ir::Role::temp)) &&
            dims[n - 2].kind() == DimKind::dense && dims[n - 1].kind() == DimKind::dense;
   }
+  /// A tensor of weights alone, of which no matrix of another is a function: its loops need not be turned with it.
+  static bool is_constant(const ir::Buffer& buffer) {
+    return buffer->role == ir::Role::temp && buffer->scope != ir::Scope::local && buffer->dims.size() >= 3 &&
+           all_of(buffer->dims, [](const Dim& dim) { return dim.kind() == DimKind::dense; });
+  }
   static bool ends_with(const Vector<ir::Expr>& indices, const ir::Expr& row, const ir::Expr& column) {
     const std::size_t n = indices.size();
     return row && n >= 2 && indices[n - 2].same_as(row) && indices[n - 1].same_as(column);
@@ -89,12 +95,16 @@ class MatrixTransposer {
   // ---- what there is ----
 
   int matrix_of(const ir::Buffer& buffer) {
-    if (!has_matrices(buffer)) return -1;
+    if (!has_matrices(buffer) && !is_constant(buffer)) return -1;
     for (std::size_t m = 0; m < matrices_.size(); ++m)
       if (matrices_[m].buffer == buffer) return int(m);
-    const std::int64_t rows = buffer->dims[buffer->dims.size() - 2].extent(), columns = buffer->dims.back().extent();
-    matrices_.push_back({buffer, int(matrices_.size()), rows < lanes_ && columns >= lanes_});
+    const std::size_t lanes = buffer->dims.size() - 2;
+    matrices_.push_back({buffer, int(matrices_.size()), lanes, !is_constant(buffer) && has_few(buffer, lanes)});
     return int(matrices_.size()) - 1;
+  }
+  /// Whether vectors along that dimension would be empty but for a few elements, and those along the last one are not.
+  bool has_few(const ir::Buffer& buffer, std::size_t dim) const {
+    return buffer->dims[dim].extent() < lanes_ && buffer->dims.back().extent() >= lanes_;
   }
 
   void join(int a, int b) {
@@ -116,7 +126,7 @@ class MatrixTransposer {
     int result = -1;
     bool pure = true, of_elements = false;
     ir::visit_with(column->body, [&](const ir::Store& store) {
-      if (store.buffer->scope == ir::Scope::local) return;
+      if (store.buffer->scope == ir::Scope::local || is_constant(store.buffer)) return;
       of_elements |= ir::uses(store.indices.back(), column->var);
       const int m = matrix_of(store.buffer);
       const bool element = m >= 0 && ends_with(store.indices, outer, column->var);
@@ -146,10 +156,17 @@ class MatrixTransposer {
         [&](const ir::Load& load) {
           Read here = place;
           here.indices = load.indices, here.matrix = matrix_of(load.buffer);
-          if (here.matrix >= 0 && here.result >= 0 && ends_with(load.indices, place.row, place.column))
+          if (is_constant(load.buffer))
+            turn_to(matrices_[std::size_t(here.matrix)], load.indices, place.column);
+          else if (here.matrix >= 0 && here.result >= 0 && ends_with(load.indices, place.row, place.column))
             join(here.matrix, here.result);
           if (here.matrix >= 0 || (load.indices.size() >= 2 && chosen_by_nodes(load))) reads_.push_back(here);
         });
+  }
+  /// A constant that is read along `column` in another dimension than the last: there, if anywhere, lanes are found.
+  void turn_to(Matrix& constant, const Vector<ir::Expr>& indices, const ir::Expr& column) const {
+    for (std::size_t d = 0; d + 1 < indices.size(); ++d)
+      if (indices[d].same_as(column)) constant.lanes = d, constant.fixed = has_few(constant.buffer, d);
   }
   static bool chosen_by_nodes(const ir::Load& load) {
     bool chosen = load.buffer->role == ir::Role::field;
@@ -171,8 +188,8 @@ class MatrixTransposer {
     double sum = 0;
     for (const Read& read : reads_) {
       const ir::Expr& lane = is_transposed(read.result) ? read.row : read.column;
-      std::size_t last = read.indices.size() - 1;
-      if (is_transposed(read.matrix)) --last;
+      const std::size_t last =
+          is_transposed(read.matrix) ? matrices_[std::size_t(read.matrix)].lanes : read.indices.size() - 1;
       bool across = false;
       for (std::size_t d = 0; d < read.indices.size(); ++d) across |= d != last && ir::uses(read.indices[d], lane);
       if (across && !ir::uses(read.indices[last], lane)) sum += read.times;
@@ -182,48 +199,40 @@ class MatrixTransposer {
 
   // ---- the other way round ----
 
-  static Vector<ir::Expr> swapped(Vector<ir::Expr> indices) {
-    std::swap(indices[indices.size() - 2], indices[indices.size() - 1]);
-    return indices;
+  /// `list` with its element of that number last.
+  template <class T>
+  static void make_last(Vector<T>& list, std::size_t number) {
+    std::rotate(list.begin() + std::ptrdiff_t(number), list.begin() + std::ptrdiff_t(number) + 1, list.end());
   }
 
+  struct Turned {
+    ir::Buffer buffer;
+    std::size_t lanes;
+  };
+
   void rewrite() {
-    PointerMap<ir::Buffer> to;
+    PointerMap<Turned> to;
     for (std::size_t m = 0; m < matrices_.size(); ++m) {
       if (!is_transposed(int(m))) continue;
       ir::BufferInfo info = *matrices_[m].buffer;
-      std::swap(info.dims[info.dims.size() - 2], info.dims[info.dims.size() - 1]);
+      make_last(info.dims, matrices_[m].lanes);
       info.transposed = true;
-      to.emplace(matrices_[m].buffer.id(), ir::Buffer(std::move(info)));
+      to.emplace(matrices_[m].buffer.id(), Turned{ir::Buffer(std::move(info)), matrices_[m].lanes});
     }
-    const auto other = [&](const ir::Buffer& buffer) -> const ir::Buffer* {
+    const auto turned = [&](const ir::Buffer& buffer, Vector<ir::Expr> indices) -> ir::Place {
       const auto found = to.find(buffer.id());
-      return found == to.end() ? nullptr : &found->second;
+      if (found == to.end()) return {};
+      make_last(indices, found->second.lanes);
+      return ir::Place{found->second.buffer, std::move(indices)};
     };
-    const auto rewritten = [&](auto& self, const Vector<ir::Expr>& indices) {
-      Vector<ir::Expr> result;
-      for (const ir::Expr& index : indices) result.push_back(self(index));
-      return swapped(std::move(result));
-    };
-    program_.body = ir::mutate_with(
-        program_.body,
-        [&](auto& self, const ir::For& loop) -> ir::Stmt {
-          if (!stores_transposed(loop)) return self.children(loop);
-          const auto& inner = *loop.body.as<ir::For>();
-          const ir::Stmt body = ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, self(inner.body));
-          return ir::For::make(inner.var, inner.dim, inner.extent, inner.loop, body);
-        },
-        [&](auto& self, const ir::Store& store) -> ir::Stmt {
-          const ir::Buffer* const buffer = other(store.buffer);
-          if (!buffer) return self.children(store);
-          return ir::Store::make(*buffer, rewritten(self, store.indices), self(store.value));
-        },
-        [&](auto& self, const ir::Load& load) -> ir::Expr {
-          const ir::Buffer* const buffer = other(load.buffer);
-          return buffer ? ir::Load::make(*buffer, rewritten(self, load.indices)) : self.children(load);
-        });
+    program_.body = ir::with_places(program_.body, turned, [&](auto& self, const ir::For& loop) -> ir::Stmt {
+      if (!stores_transposed(loop)) return self.children(loop);
+      const auto& inner = *loop.body.as<ir::For>();
+      const ir::Stmt body = ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, self(inner.body));
+      return ir::For::make(inner.var, inner.dim, inner.extent, inner.loop, body);
+    });
     for (ir::Buffer& buffer : program_.buffers)
-      if (const ir::Buffer* const now = other(buffer)) buffer = *now;
+      if (const auto found = to.find(buffer.id()); found != to.end()) buffer = found->second.buffer;
   }
 
   bool stores_transposed(const ir::For& row) const {

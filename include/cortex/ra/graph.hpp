@@ -75,6 +75,7 @@ struct Graph {
   int max_children = 0;  // 0: not declared
   Vector<Op> ops;        // an operator reads only placeholders and operators before it
   Vector<State> states;
+  int results = -1;  // how many of the states, from the first, are results of calls; -1: all
   Vector<Accessor> children_named, containers, fields;
 
   /// The operator that `buffer` belongs to, or -1.

@@ -147,6 +147,9 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph
   pass::PipelineOptions of_machine = keeper.observing();
   of_machine.caches = {machine.levels[0].bytes, machine.levels[1].bytes, machine.levels[2].bytes};
   executable->program = pass::run_pipeline(executable->lowered, schedule, target, of_machine);
+  const bool recycles = any_of(executable->program.buffers, [](const ir::Buffer& b) { return b->recycled; });
+  if (recycles)
+    executable->rows_apart = schedule.max_workers > 1 ? structure::apart_of_workers : structure::apart_of_one;
   executable->partition = partition_of(graph, ra::questions(graph, schedule), executable->program);
   for (const int depth : lower::unrolling(graph, schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);

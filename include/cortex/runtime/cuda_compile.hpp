@@ -85,11 +85,12 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   auto result = std::make_shared<CudaExecutable>();
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
+  executable->graph.results = -1;  // that rows of states serve several nodes, CPUs alone make use of
   executable->schedule = schedule::with_tensor_cores(schedule);
   // That is known of CPUs: threads of a GPU go through all nodes of a level at once, and through its parts in turn.
   if (schedule.sorting == Sorting::where_it_pays) executable->schedule = executable->schedule.sort_by_no_matrix();
   result->shape = schedule::gpu_shape(detail::gpu_schedule(executable->schedule), gpu,
-                                      schedule::gpu_problem(graph, executable->schedule));
+                                      schedule::gpu_problem(executable->graph, executable->schedule));
   executable->schedule = executable->schedule.workers(result->shape.blocks);  // what `refactor` cuts its sums into
   GpuSchedule& chosen = executable->schedule.gpu;
   chosen.group = result->shape.group, chosen.blocks = result->shape.blocks;
@@ -98,7 +99,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   // Where it pays is known of CPUs alone: a GPU waits while its host looks for equal subtrees.
   executable->shares_subtrees = schedule.sharing == Sharing::on && ra::shares_subtrees(graph, schedule);
   executable->target = Target::cuda(gpu);
-  executable->lowered = lower::lower(graph, executable->schedule);
+  executable->lowered = lower::lower(executable->graph, executable->schedule);
   const pass::PipelineOptions passes{options.verify, options.observer, {}};
   detail::Keeper keeper(*executable, passes);
   executable->program = pass::run_gpu_pipeline(executable->lowered, executable->schedule, result->shape,

@@ -49,6 +49,7 @@ inline LinkedArray linked_array(const Link& link, DType dtype, const structure::
     case Source::part_begin: return ints(in.part_begin, std::int64_t(in.num_batches) * in.num_parts);
     case Source::part_length: return ints(in.part_length, std::int64_t(in.num_batches) * in.num_parts);
     case Source::part_offset: return ints(in.part_offset, in.num_parts + std::int64_t(1));
+    case Source::state_row: return ints(in.state_row, in.state_row ? std::int64_t(in.num_nodes) + 1 : 0);
     case Source::part_list: return ints(in.part_list, in.part_offset ? in.part_offset[in.num_parts] : 0);
     case Source::root: return ints(in.root, in.num_roots);
     case Source::group_begin: return ints(trees.group_begin, trees.num_groups + 1);

@@ -99,8 +99,10 @@ struct Executable {
   Target target;
   Vector<WeightSpec> weights;  // one per input operator
   Vector<StateSpec> states;    // one per `Graph::states`
+  int rows_apart = 0;          // `structure::Workspace::recycle_rows`
   Vector<FieldSpec> fields;    // one per `Graph::fields`
   Vector<GuardedCheck> guarded;
+  Vector<Vector<GuardedCheck>> table_checks;  // per tabulation of parts of batches, whose rows have to pass them
   CheckCounts checks;
   structure::Partition partition;  // of batches; accessors go by their numbers in the graph
   bool shares_subtrees = false;    // equal ones are computed once

@@ -38,7 +38,7 @@ inline BufferSize size_of_buffer(const ir::Buffer& buffer) {
     case DimKind::batch_edge: return {row, "edge of a level"};
     case DimKind::edge: return {row, "edge"};
     case DimKind::open: return {row, "row"};
-    default: return {row, "node"};
+    default: return {row, buffer->recycled ? "node that is still needed" : "node"};
   }
 }
 

@@ -13,6 +13,7 @@ namespace cortex {
 struct RowBytes {
   std::size_t fixed = 0;       // the same in every call
   std::size_t node = 0;        // a row for each node, and one more, of zeros, which absent children read
+  std::size_t recycled = 0;    // a row for each node that is still needed, of states that are no results of calls
   std::size_t batch = 0;       // a row for each node of the largest batch
   std::size_t edge = 0;        // a row for each pair of a node and its child, of whichever container
   std::size_t batch_edge = 0;  // a row for each such pair of the batch that has the most
@@ -58,6 +59,7 @@ inline std::size_t rows_of(const Storage& storage, const structure::Arrays& in) 
   switch (storage.rows) {
     case Rows::fixed: return 1;
     case Rows::node: return std::size_t(in.num_nodes) + 1;
+    case Rows::recycled: return std::size_t(in.num_state_rows) + 1;
     case Rows::batch: return std::size_t(in.max_batch);
     case Rows::batch_edge: return std::size_t(in.children[storage.container].max_batch_edges);
     case Rows::edge: return std::size_t(in.children[storage.container].num_edges);
@@ -80,6 +82,7 @@ inline ModelMemory memory_of(const Plan& plan) {
     switch (storage.rows) {
       case Rows::fixed: bytes.fixed += storage.row_bytes; break;
       case Rows::node: bytes.node += storage.row_bytes; break;
+      case Rows::recycled: bytes.recycled += storage.row_bytes; break;
       case Rows::batch: bytes.batch += storage.row_bytes; break;
       case Rows::batch_edge: bytes.batch_edge += storage.row_bytes; break;
       case Rows::edge: bytes.edge += storage.row_bytes; break;

@@ -54,6 +54,12 @@ namespace detail {
 [[noreturn, gnu::cold, gnu::noinline]] inline void no_readout(const StateSpec& state) {
   invalid("readout '" + state.name + "' is asked for at a node that is no root: it has a value for each root alone");
 }
+[[noreturn, gnu::cold, gnu::noinline]] inline void not_kept(const StateSpec& state) {
+  invalid("state '" + state.name +
+          "' is asked for at a node that is no root, and is none of the program's results: of a state so large, roots "
+          "alone keep theirs; list it, as in model.program(result, " +
+          state.name + ")");
+}
 [[noreturn, gnu::cold, gnu::noinline]] inline void no_state(const Executable& executable, std::string_view name) {
   std::string all;
   for (const StateSpec& state : executable.states) all += (all.empty() ? "'" : ", '") + state.name + "'";
@@ -215,14 +221,24 @@ class Output {
     return place;
   }
 
+  static bool is_root(const Place& at) {
+    const structure::Arrays& arrays = at.group->arrays();
+    return std::find(arrays.root, arrays.root + arrays.num_roots, at.number) != arrays.root + arrays.num_roots;
+  }
+
+  /// The state at a node that is at `place`: its bytes.
+  const std::byte* row(std::size_t state, const Place& place) const {
+    const runtime::StateView& shape = lease_->plan().states[state];
+    if (shape.recycled && !is_root(place)) [[unlikely]]
+      runtime::detail::not_kept(executable().states[state]);
+    return place.group->row(shape, place.number);
+  }
+
   /// Where `state` has a value of a node that is at `place`: a readout has one at roots alone.
   Place at_node(std::size_t state, const Node* node, Place place) const {
     if (!executable().states[state].at_roots) [[likely]]
       return place;
-    place = lease_->find(node, [](const Place& at) {
-      const structure::Arrays& arrays = at.group->arrays();
-      return std::find(arrays.root, arrays.root + arrays.num_roots, at.number) != arrays.root + arrays.num_roots;
-    });
+    place = lease_->find(node, is_root);
     if (place.number < 0) runtime::detail::no_readout(executable().states[state]);
     return place;
   }
@@ -236,8 +252,7 @@ class Output {
       runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
     if (!shape.runs.contiguous()) [[unlikely]]
       runtime::detail::in_pieces(executable().states[state]);
-    return {reinterpret_cast<const T*>(node.group->row(shape, node.number)) + shape.runs.begin[0],
-            std::size_t(shape.size)};
+    return {reinterpret_cast<const T*>(row(state, node)) + shape.runs.begin[0], std::size_t(shape.size)};
   }
 
   template <class T>
@@ -247,7 +262,7 @@ class Output {
     if (shape.dtype != dtype_of<T>) runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
     if (out.size() < std::size_t(shape.size))
       runtime::detail::small_span(executable().states[state], std::size_t(shape.size), out.size());
-    runtime::copy_dense(shape, node.group->row(shape, node.number), out.data());
+    runtime::copy_dense(shape, row(state, node), out.data());
   }
 
   runtime::Lease lease_;

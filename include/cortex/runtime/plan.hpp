@@ -17,7 +17,7 @@
 namespace cortex::runtime {
 
 /// What decides how many rows a tensor has in a call.
-enum class Rows : std::uint8_t { fixed, node, batch, batch_edge, edge };
+enum class Rows : std::uint8_t { fixed, node, recycled, batch, batch_edge, edge };
 
 /// A buffer whose memory belongs to the workspace.
 struct Storage {
@@ -46,6 +46,7 @@ enum class Source : std::uint8_t {
   part_length,
   part_offset,
   part_list,
+  state_row,
   root,
   group_begin,
   group_node,
@@ -75,6 +76,7 @@ struct StateView {
   Runs runs;              // within a row
   int leaf_rows = -1;     // the buffer whose rows are the leaves', where that is a weight
   int leaf_field = -1;    // the position of the field that chooses them
+  bool recycled = false;  // rows serve several nodes: after a call only roots have theirs
 };
 
 /// The plan of an executable, immutable. Throws `Error{internal}` for a program that the runtime cannot serve.
@@ -181,6 +183,7 @@ class Plan {
     if (slot == ir::slot_of::part_length) return {number, Source::part_length};
     if (slot == ir::slot_of::part_offset) return {number, Source::part_offset};
     if (slot == ir::slot_of::part_list) return {number, Source::part_list};
+    if (slot == ir::slot_of::state_row) return {number, Source::state_row};
     if (slot == ir::slot_of::root) return {number, Source::root};
     if (slot == ir::slot_of::group_begin) return {number, Source::group_begin};
     if (slot == ir::slot_of::group_node) return {number, Source::group_node};
@@ -207,7 +210,7 @@ class Plan {
   static Rows rows_of(const ir::BufferInfo& buffer) {
     switch (ir::kind_of_rows(buffer)) {
       case DimKind::dense: return Rows::fixed;
-      case DimKind::node: return Rows::node;
+      case DimKind::node: return buffer.recycled ? Rows::recycled : Rows::node;
       case DimKind::batch: return Rows::batch;
       case DimKind::batch_edge: return Rows::batch_edge;
       case DimKind::edge: return Rows::edge;
@@ -240,6 +243,7 @@ class Plan {
     StateView view{state.buffer, state.dtype, std::size_t(layout.row_size) * size_of(buffer.dtype), 0,
                    runs_of(layout, 1, extents)};
     view.size = view.runs.size();
+    view.recycled = buffer.recycled;
     if (reach_of(view.runs) > layout.row_size || offset_along(layout, 0, 1) != layout.row_size)
       fail(buffer, "is a state whose rows do not hold it");
     for (const ir::InPlace& in_place : executable->program.in_place)

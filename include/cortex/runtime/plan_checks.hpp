@@ -10,6 +10,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
+#include "cortex/lower/knowledge.hpp"
 #include "cortex/pass/prove.hpp"
 #include "cortex/ra/index_checks.hpp"
 #include "cortex/runtime/executable.hpp"
@@ -81,6 +82,32 @@ inline void sort_checks(Executable& executable) {
   }
 }
 
+/// The checks of indices at nodes of parts of batches of which there are tables, [tabulations]. A table's rows stand
+/// for all values of its fields, also for such as nodes of the part never have: what decides that a node is of the part
+/// says nothing of them.
+inline void collect_table_checks(Executable& executable) {
+  const ra::Graph& graph = executable.graph;
+  executable.table_checks.resize(executable.program.tabulations.size());
+  const ra::Questions questions = ra::questions(graph, executable.schedule);
+  const auto may_apply = [&](const GuardedCheck& check, lower::Part nodes, int part) {
+    lower::Version version{nodes, {}, part, 1, questions.answers(part / questions.alike())};
+    return !check.guard || lower::Knowledge(graph, questions, version, check.node).truth(check.guard) != 0;
+  };
+  for (std::size_t t = 0; t < executable.table_checks.size(); ++t) {
+    const ir::Tabulation& tabulation = executable.program.tabulations[t];
+    const lower::Part nodes = tabulation.rows == ir::Tabulation::Rows::leaves     ? lower::Part::leaves
+                              : tabulation.rows == ir::Tabulation::Rows::internal ? lower::Part::internal
+                                                                                  : lower::Part::all;
+    for (const GuardedCheck& check : executable.guarded) {
+      bool applies = false;
+      for (int p = 0; p < tabulation.parts.count; ++p) applies |= may_apply(check, nodes, tabulation.parts.first + p);
+      if (!applies) continue;
+      executable.table_checks[t].push_back(check);
+      executable.table_checks[t].back().guard = {};
+    }
+  }
+}
+
 /// What the linearizer checks of the nodes before any check of `executable` is made.
 inline pass::KnownNodes checked_nodes(const Executable& executable) {
   const ra::Graph& graph = executable.graph;
@@ -139,10 +166,11 @@ inline void drop_proved(Executable& executable) {
 
 }  // namespace detail
 
-/// Fills in `fields`, `guarded` and `checks` of an executable that has its graph and program.
+/// Fills in `fields`, `guarded`, `table_checks` and `checks` of an executable that has its graph and program.
 inline void plan_checks(Executable& executable) {
   detail::sort_checks(executable);
   for (const FieldSpec& spec : executable.fields) executable.checks.while_reading += !spec.table.empty();
+  detail::collect_table_checks(executable);
   if (!executable.guarded.empty()) detail::drop_proved(executable);
 }
 

@@ -107,8 +107,10 @@ class TableNodes {
 
   /// How large a state or a temporary is for a run over these nodes.
   std::size_t bytes_of(const ir::BufferInfo& buffer) const { return row_bytes_of(buffer) * rows_of(buffer); }
-  /// How many rows that is; a buffer of nodes has one more, of a node that is not there.
+  /// How many rows that is; a buffer of nodes has one more, of a node that is not there. No table has a state whose
+  /// rows serve several nodes: all of them write the same one.
   std::size_t rows_of(const ir::BufferInfo& buffer) const {
+    if (buffer.recycled) return 1;
     switch (ir::kind_of_rows(buffer)) {
       case DimKind::node: return std::size_t(rows_) + 1;
       case DimKind::batch: return std::size_t(rows_);
@@ -148,7 +150,8 @@ class TableNodes {
         return block;
       }
       case ir::slot_of::computes: return array({}, std::int64_t(program_.tabulations.size()), 1);
-      case ir::slot_of::inner_begin: return array({}, rows_ + 1, 0);
+      case ir::slot_of::inner_begin:
+      case ir::slot_of::state_row: return array({}, rows_ + 1, 0);
       default: return array({}, std::max(program_.parts, 1), 0);  // parts, roots, subtrees: none
     }
   }
@@ -323,13 +326,14 @@ struct TabulatedNodes {
 
 /// Whether the nodes that stand for a tabulation's rows pass the checks that calls make of their nodes; of roots there
 /// are none.
-inline bool pass_checks(const Executable& executable, const ir::Tabulation& tabulation,
-                        const Vector<std::int64_t>& extents, const Vector<Vector<std::int64_t>>& shapes) {
+inline bool pass_checks(const Executable& executable, std::size_t number, const Vector<std::int64_t>& extents,
+                        const Vector<Vector<std::int64_t>>& shapes) {
+  const ir::Tabulation& tabulation = executable.program.tabulations[number];
   const detail::NodesOfTable known(tabulation, extents);
   IndexBounds bounds(known);
-  return all_of(executable.guarded, [&](const GuardedCheck& check) {
-    return check.at_roots || bounds.are_inside(check, extent_of(check, shapes));
-  });
+  return all_of(
+      tabulation.parts.count ? executable.table_checks[number] : executable.guarded,
+      [&](const GuardedCheck& check) { return check.at_roots || bounds.are_inside(check, extent_of(check, shapes)); });
 }
 
 /// Makes those of `tables`, [tabulations], that are null, whose rows pass the checks and that fit the schedule's
@@ -348,7 +352,7 @@ void make_tables(const Executable& executable, const Vector<Vector<std::int64_t>
   for (const ir::Tabulation& tabulation : all) {
     extents.push_back(extents_of(executable, tabulation, shapes));
     const std::size_t own = table_bytes(executable, tabulation, extents.back());
-    fits.push_back(own <= budget - bytes && pass_checks(executable, tabulation, extents.back(), shapes));
+    fits.push_back(own <= budget - bytes && pass_checks(executable, fits.size(), extents.back(), shapes));
     if (fits.back())
       bytes += own;
     else

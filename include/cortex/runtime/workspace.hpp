@@ -42,6 +42,7 @@ class alignas(128) Workspace {
     nodes.fill_levels(plan_->executable->level_fill);
     nodes.set_pieces(plan_->executable->piece_nodes, plan_->executable->piece_width);
     nodes.share_subtrees(plan_->executable->shares_subtrees);
+    nodes.recycle_rows(plan_->executable->rows_apart);
   }
 
   structure::Workspace nodes;  // of the linearizer
@@ -235,6 +236,8 @@ class alignas(128) Workspace {
       const structure::FieldArray& field = arrays().field[state.leaf_field];
       node = static_cast<const std::int32_t*>(field.data)[std::size_t(node) * std::size_t(field.stride)];
       buffer = state.leaf_rows;
+    } else if (state.recycled) {
+      node = arrays().state_row[node];
     }
     return static_cast<const std::byte*>(pointers_[std::size_t(buffer)]) + std::size_t(node) * state.row_bytes;
   }
@@ -294,9 +297,9 @@ class alignas(128) Workspace {
     if (rows > memory.rows || copies > memory.blocks.size()) [[unlikely]]
       grow(storage, memory, rows, copies);
     pointers_[std::size_t(storage.buffer)] = memory.blocks[0].data();
-    if (storage.rows != Rows::node) return;
-    for (std::size_t copy = 0; copy < copies; ++copy)
-      std::memset(memory.blocks[copy].data() + std::size_t(in.num_nodes) * storage.row_bytes, 0, storage.row_bytes);
+    if (storage.rows != Rows::node && storage.rows != Rows::recycled) return;
+    for (std::size_t copy = 0; copy < copies; ++copy)  // the last row
+      std::memset(memory.blocks[copy].data() + (rows - 1) * storage.row_bytes, 0, storage.row_bytes);
   }
 
   /// Memory is zeroed once, which also maps its pages: what follows costs the same from the first call on, and vectors
@@ -343,6 +346,7 @@ class alignas(128) Workspace {
       case Source::part_length: return in.part_length + part;
       case Source::part_offset: return in.part_offset + std::ptrdiff_t(piece) * (in.num_parts + 1);
       case Source::part_list: return in.part_list;
+      case Source::state_row: return in.state_row;
       case Source::root: return in.root + in.piece_root[piece];
       case Source::group_begin: return in.subtrees.group_begin;
       case Source::group_node: return in.subtrees.group_node;

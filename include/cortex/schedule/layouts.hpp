@@ -15,6 +15,7 @@
 
 #include "cortex/base/multiples.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/schedule/loop_primitives.hpp"
 #include "cortex/schedule/pack_weights.hpp"
 
@@ -85,18 +86,7 @@ inline ir::Stmt with_layout(const ir::Stmt& body, const ir::Buffer& buffer, cons
   info.layout = layout_of_axes(axes);
   if (info.layout == buffer->layout) return body;
   if (buffer->role == ir::Role::weight && !buffer->packed_from) info.packed_from = buffer;
-  const ir::Buffer laid_out(std::move(info));
-  return ir::mutate_with(
-      body,
-      [&](auto& self, const ir::Load& load) -> ir::Expr {
-        const ir::Expr inner = self.children(load);
-        return load.buffer == buffer ? ir::Load::make(laid_out, inner.template as<ir::Load>()->indices) : inner;
-      },
-      [&](auto& self, const ir::Store& store) -> ir::Stmt {
-        const ir::Stmt inner = self.children(store);
-        const auto* s = inner.template as<ir::Store>();
-        return store.buffer == buffer ? ir::Store::make(laid_out, s->indices, s->value) : inner;
-      });
+  return ir::with_buffer(body, buffer, ir::Buffer(std::move(info)));
 }
 
 struct LaidOut {

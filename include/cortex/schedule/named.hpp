@@ -9,6 +9,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/mutate.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/ir/print.hpp"
 
 namespace cortex::schedule {
@@ -30,8 +31,8 @@ inline ir::Stmt copy_of(const ir::Stmt& stmt, const std::string& suffix) {
     const auto found = buffers.find(b.id());
     return found == buffers.end() ? b : found->second;
   };
-  return ir::mutate_with(
-      stmt,
+  return ir::with_buffers(
+      stmt, buffer,
       [&](auto&, const ir::Var& v) -> ir::Expr {
         const auto found = vars.find(&v);
         return found == vars.end() ? handle_of(v) : found->second;
@@ -49,17 +50,6 @@ inline ir::Stmt copy_of(const ir::Stmt& stmt, const std::string& suffix) {
         info.name += suffix;
         buffers.insert_or_assign(alloc.buffer.id(), ir::Buffer(std::move(info)));
         return ir::Alloc::make(buffer(alloc.buffer), self(alloc.body));
-      },
-      [&](auto& self, const ir::Load& load) -> ir::Expr {
-        const ir::Expr inner = self.children(load);
-        const ir::Buffer b = buffer(load.buffer);
-        return b == load.buffer ? inner : ir::Load::make(b, inner.template as<ir::Load>()->indices);
-      },
-      [&](auto& self, const ir::Store& store) -> ir::Stmt {
-        const ir::Stmt inner = self.children(store);
-        const auto* s = inner.template as<ir::Store>();
-        const ir::Buffer b = buffer(store.buffer);
-        return b == store.buffer ? inner : ir::Store::make(b, s->indices, s->value);
       });
 }
 
@@ -117,8 +107,8 @@ class Naming {
   }
 
   ir::Stmt stmt(const ir::Stmt& body) {
-    return ir::mutate_with(
-        body,
+    return ir::with_buffers(
+        body, [&](const ir::Buffer& buffer) { return named(buffer); },
         [&](auto&, const ir::Var& v) -> ir::Expr {
           const auto found = vars_.find(&v);
           return found == vars_.end() ? handle_of(v) : found->second;
@@ -146,17 +136,6 @@ class Naming {
           const ir::Stmt inner = self(alloc.body);
           if (buffer == alloc.buffer && inner.same_as(alloc.body)) return handle_of(alloc);
           return ir::Alloc::make(buffer, inner);
-        },
-        [&](auto& self, const ir::Load& load) -> ir::Expr {
-          const ir::Expr inner = self.children(load);
-          const ir::Buffer b = named(load.buffer);
-          return b == load.buffer ? inner : ir::Load::make(b, inner.template as<ir::Load>()->indices);
-        },
-        [&](auto& self, const ir::Store& store) -> ir::Stmt {
-          const ir::Stmt inner = self.children(store);
-          const auto* s = inner.template as<ir::Store>();
-          const ir::Buffer b = named(store.buffer);
-          return b == store.buffer ? inner : ir::Store::make(b, s->indices, s->value);
         });
   }
 

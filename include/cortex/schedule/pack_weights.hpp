@@ -18,7 +18,7 @@
 #include "cortex/base/target.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
-#include "cortex/schedule/share_work.hpp"
+#include "cortex/schedule/access.hpp"
 
 namespace cortex::schedule {
 

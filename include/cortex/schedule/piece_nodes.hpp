@@ -38,7 +38,7 @@ inline NodeBytes node_bytes(const ir::Program& program) {
   for (const ir::Buffer& buffer : program.buffers) {
     if (buffer->role != ir::Role::state && buffer->role != ir::Role::temp) continue;
     switch (ir::kind_of_rows(*buffer)) {
-      case DimKind::node:
+      case DimKind::node: (buffer->recycled ? bytes.of_level : bytes.states) += ir::dense_bytes(*buffer); break;
       case DimKind::edge: bytes.states += ir::dense_bytes(*buffer); break;
       case DimKind::batch:
       case DimKind::batch_edge: bytes.of_level += ir::dense_bytes(*buffer); break;

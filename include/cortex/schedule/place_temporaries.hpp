@@ -7,6 +7,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/schedule/loop_primitives.hpp"
 
 namespace cortex::schedule {
@@ -327,19 +328,10 @@ inline Vector<ir::Expr> open_indices(const Vector<ir::Expr>& indices, const Vect
 /// `stmt` with `part` in place of `buffer`.
 inline ir::Stmt through_part(const ir::Stmt& stmt, const ir::Buffer& buffer, const ir::Buffer& part,
                              const Vector<ir::Expr>& fixed) {
-  return ir::mutate_with(
-      stmt,
-      [&](auto& self, const ir::Load& load) -> ir::Expr {
-        const ir::Expr inner = self.children(load);
-        if (!(load.buffer == buffer) || reads_child_state({buffer, load.indices})) return inner;
-        return ir::Load::make(part, open_indices(inner.template as<ir::Load>()->indices, fixed));
-      },
-      [&](auto& self, const ir::Store& store) -> ir::Stmt {
-        const ir::Stmt inner = self.children(store);
-        const auto* s = inner.template as<ir::Store>();
-        if (!(store.buffer == buffer)) return inner;
-        return ir::Store::make(part, open_indices(s->indices, fixed), s->value);
-      });
+  return ir::with_places(stmt, [&](const ir::Buffer& at, const Vector<ir::Expr>& indices) -> ir::Place {
+    if (!(at == buffer) || reads_child_state({buffer, indices})) return {};
+    return ir::Place{part, open_indices(indices, fixed)};
+  });
 }
 
 /// `for open dimensions: each(indices of the buffer, indices of the part)`.

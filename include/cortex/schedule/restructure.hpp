@@ -8,6 +8,7 @@
 
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/schedule/loop_primitives.hpp"
 
 namespace cortex::schedule {
@@ -153,26 +154,14 @@ class Expansion {
     Lifted own;
     for (const ir::Buffer& buffer : kept_)
       if (uses(stmt, buffer)) own.buffers.push_back(buffer);
-    const auto with_iteration = [&](const Vector<ir::Expr>& indices) {
-      Vector<ir::Expr> result{loop_.var};
-      append(result, indices);
-      return result;
+    const auto of_iteration = [&](const ir::Buffer& buffer, const Vector<ir::Expr>& indices) -> ir::Place {
+      const auto copy = copies_.find(buffer.id());
+      if (copy == copies_.end()) return {};
+      Vector<ir::Expr> place{loop_.var};
+      append(place, indices);
+      return ir::Place{copy->second, std::move(place)};
     };
-    const ir::Stmt inner = ir::mutate_with(
-        ir::with_allocs(own.buffers, stmt),
-        [&](auto& self, const ir::Load& load) -> ir::Expr {
-          const ir::Expr same = self.children(load);
-          const auto copy = copies_.find(load.buffer.id());
-          if (copy == copies_.end()) return same;
-          return ir::Load::make(copy->second, with_iteration(same.template as<ir::Load>()->indices));
-        },
-        [&](auto& self, const ir::Store& store) -> ir::Stmt {
-          const ir::Stmt same = self.children(store);
-          const auto copy = copies_.find(store.buffer.id());
-          const auto* s = same.template as<ir::Store>();
-          if (copy == copies_.end()) return same;
-          return ir::Store::make(copy->second, with_iteration(s->indices), s->value);
-        });
+    const ir::Stmt inner = ir::with_places(ir::with_allocs(own.buffers, stmt), of_iteration);
     return copy_of(ir::For::make(loop_.var, loop_.dim, loop_.extent, ir::ForKind::serial, inner), suffix);
   }
 

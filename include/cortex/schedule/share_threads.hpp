@@ -45,6 +45,7 @@
 
 #include "cortex/base/multiples.hpp"
 #include "cortex/base/vectors.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/schedule/block_slice.hpp"
 #include "cortex/schedule/read_ahead.hpp"
 #include "cortex/schedule/split_sums.hpp"
@@ -450,15 +451,9 @@ class ThreadSharer {
 
   /// `body` with the terms of a sum in the place of row `r`.
   static ir::Stmt with_terms(const ir::Stmt& body, const ir::Buffer& from, const ir::Buffer& to, const ir::Expr& r) {
-    return ir::mutate_with(
-        body,
-        [&](auto& self, const ir::Load& load) -> ir::Expr {
-          return load.buffer == from ? ir::Load::make(to, {r}) : self.children(load);
-        },
-        [&](auto& self, const ir::Store& store) -> ir::Stmt {
-          const ir::Stmt inner = self.children(store);
-          return store.buffer == from ? ir::Store::make(to, {r}, inner.as<ir::Store>()->value) : inner;
-        });
+    return ir::with_places(body, [&](const ir::Buffer& buffer, const Vector<ir::Expr>&) -> ir::Place {
+      return buffer == from ? ir::Place{to, {r}} : ir::Place();
+    });
   }
 
   static constexpr int copied_at_once = 16;

@@ -19,28 +19,11 @@
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/schedule/access.hpp"
 #include "cortex/schedule/named.hpp"
 
 namespace cortex::schedule {
-
-/// `body` with each buffer replaced by `home` of it.
-template <class Home>
-ir::Stmt with_buffers(const ir::Stmt& body, const Home& home) {
-  return ir::mutate_with(
-      body,
-      [&](auto& self, const ir::Load& load) -> ir::Expr {
-        const ir::Expr inner = self.children(load);
-        const ir::Buffer to = home(load.buffer);
-        return to == load.buffer ? inner : ir::Load::make(to, inner.as<ir::Load>()->indices);
-      },
-      [&](auto& self, const ir::Store& store) -> ir::Stmt {
-        const ir::Stmt inner = self.children(store);
-        const auto* s = inner.as<ir::Store>();
-        const ir::Buffer to = home(store.buffer);
-        return to == store.buffer ? inner : ir::Store::make(to, s->indices, s->value);
-      });
-}
 
 namespace detail {
 
@@ -153,7 +136,7 @@ inline ir::Stmt give_subtrees_to_workers(const ir::Stmt& body) {
       }
       return copy;
     };
-    const ir::Stmt inner = with_buffers(loop.body, home);
+    const ir::Stmt inner = ir::with_buffers(loop.body, home);
     return ir::For::make(loop.var, loop.dim, loop.extent, ir::ForKind::parallel, inner);
   });
 }
@@ -189,12 +172,7 @@ inline ir::Stmt share_work(const ir::Stmt& whole, SlicesOfMatrices slices = Slic
         return build_nest(result);
       },
       SharedWhole::not_those);
-  if (own.empty()) return shared;
-  const auto home = [&](const ir::Buffer& buffer) {
-    const auto it = own.find(buffer.id());
-    return it == own.end() ? buffer : it->second;
-  };
-  return with_buffers(shared, home);
+  return own.empty() ? shared : ir::with_buffers(shared, own);
 }
 
 }  // namespace cortex::schedule

@@ -25,8 +25,8 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/mutate.hpp"
+#include "cortex/schedule/nest.hpp"
 #include "cortex/schedule/pack_weights.hpp"
-#include "cortex/schedule/share_work.hpp"
 #include "cortex/schedule/tile_nests.hpp"
 
 namespace cortex::schedule {

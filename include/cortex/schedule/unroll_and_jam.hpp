@@ -12,27 +12,10 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
+#include "cortex/ir/places.hpp"
 #include "cortex/schedule/nest.hpp"
 
 namespace cortex::schedule {
-
-/// `stmt` with buffer `to` in place of the local `from`.
-inline ir::Stmt with_buffer(const ir::Stmt& stmt, const ir::Buffer& from, const ir::Buffer& to) {
-  return ir::mutate_with(
-      stmt,
-      [&](auto& self, const ir::Load& load) -> ir::Expr {
-        const ir::Expr inner = self.children(load);
-        return load.buffer == from ? ir::Load::make(to, inner.as<ir::Load>()->indices) : inner;
-      },
-      [&](auto& self, const ir::Store& store) -> ir::Stmt {
-        const ir::Stmt inner = self.children(store);
-        const auto* s = inner.as<ir::Store>();
-        return store.buffer == from ? ir::Store::make(to, s->indices, s->value) : inner;
-      },
-      [&](auto&, const ir::Join& join) -> ir::Stmt {
-        return ir::Join::make(join.sum == from ? to : join.sum, join.terms == from ? to : join.terms, join.threads);
-      });
-}
 
 namespace detail {
 
@@ -58,7 +41,7 @@ inline ir::Stmt jam_allocs(const Vector<ir::Stmt>& copies) {
   for (const ir::Stmt& copy : copies) {
     const auto* alloc = copy.as<ir::Alloc>();
     buffers.emplace_back(ir::BufferInfo(*alloc->buffer));
-    bodies.push_back(with_buffer(alloc->body, alloc->buffer, buffers.back()));
+    bodies.push_back(ir::with_buffer(alloc->body, alloc->buffer, buffers.back()));
   }
   return ir::with_allocs(buffers, jam(bodies));
 }

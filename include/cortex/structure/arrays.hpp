@@ -87,6 +87,8 @@ struct Arrays {
   const std::int32_t* part_length = nullptr;   // [num_batches, num_parts]
   const std::int32_t* part_offset = nullptr;   // [num_pieces, num_parts + 1] where each part's nodes begin in the list
   const std::int32_t* part_list = nullptr;     // [num_nodes] the nodes of each part of a piece's batches; as listed
+  std::int32_t num_state_rows = 0;             // how many rows recycled states take, without that of no child
+  const std::int32_t* state_row = nullptr;     // [num_nodes + 1] the row of each node, and of no child; as asked for
   const std::int32_t* const* child = nullptr;  // [child and optional_child accessors, in set order][num_nodes]
   const Csr* children = nullptr;               // [children accessors, then parents and members, in set order]
   const FieldArray* field = nullptr;           // [field accessors, in set order]
@@ -113,6 +115,10 @@ inline NodeNumbers leaves_of(const Arrays& in, std::int32_t piece) {
   const std::int32_t batch = in.piece_batch[piece];
   return {in.batch_begin[batch], in.batch_length[batch]};
 }
+
+/// By how many levels the uses of a row of a recycled state by two nodes lie apart: where several workers run a call,
+/// these wait for each other once in each level between, so that whoever writes a row has met all that have read it.
+inline constexpr std::int32_t apart_of_one = 1, apart_of_workers = 2;
 
 /// The nodes at which a field is read.
 enum class Where : std::uint8_t { nowhere = 0, leaves = 1, internal = 2, all = 3 };

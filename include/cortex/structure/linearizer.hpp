@@ -32,6 +32,7 @@
 #include "cortex/structure/partition.hpp"
 #include "cortex/structure/pieces.hpp"
 #include "cortex/structure/share_subtrees.hpp"
+#include "cortex/structure/state_rows.hpp"
 #include "cortex/structure/subtrees.hpp"
 #include "cortex/structure/tape.hpp"
 #include "cortex/structure/unnumbered.hpp"
@@ -172,6 +173,7 @@ class Linearizer {
     arrays.children = walk.csr_table.data();
     write_derived(walk, arrays, Derived{});
     if (workspace.subtree_depth_ > 0) arrays.subtrees = subtrees::write(walk, arrays, workspace.subtree_depth_);
+    if (workspace.rows_apart_ > 0) state_rows::assign(walk, arrays, workspace.rows_apart_);
     arrays.field = walk.field_table.data();
     walk.arrays = arrays;
     walk.remember_size();

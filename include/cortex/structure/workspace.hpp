@@ -140,6 +140,8 @@ struct WalkState {
   Block<std::int32_t> room;                                             // [batch]
   Block<std::int32_t> batch;                                            // [place], only where there are pieces
   Block<std::int32_t> alias, first_edge, num_edges, open_edges, queue;  // [place], only where nodes are shared
+  Block<std::int32_t> last_reader, next_of_level, open_rows;            // [number], only where states are recycled
+  Block<std::int32_t> first_of_level;                                   // [level], likewise
   Block<std::int32_t> part, num_parents;                                // [place], only where batches have parts
   Block<std::int32_t> leader, first_of_value, single, inner_places;     // [place], only where equal nodes are shared
   Block<std::uint64_t> hash;                                            // [place], likewise
@@ -148,7 +150,7 @@ struct WalkState {
 
   // What `arrays` points to.
   Block<std::int32_t> batch_begin, batch_length, part_begin, part_length, root, piece_batch, piece_root;
-  Block<std::int32_t> part_offset, part_list;
+  Block<std::int32_t> part_offset, part_list, state_row;
   Block<std::int32_t> group_begin, group_node, inner_begin, inner_child;
   Vector<Block<std::int32_t>> child, csr_begin, csr_child;
   Vector<Block<std::byte>> field_data;
@@ -228,7 +230,8 @@ struct WalkState {
     add(alias), add(first_edge), add(num_edges), add(open_edges), add(queue), add(part), add(num_parents);
     add(leader), add(first_of_value), add(single), add(inner_places), add(hash), add(value_slots);
     add(batch_begin), add(batch_length), add(part_begin), add(part_length), add(root), add(piece_batch),
-        add(piece_root), add(part_offset), add(part_list);
+        add(piece_root), add(part_offset), add(part_list), add(state_row);
+    add(last_reader), add(next_of_level), add(open_rows), add(first_of_level);
     add(group_begin), add(group_node), add(inner_begin), add(inner_child);
     add_all(child), add_all(csr_begin), add_all(csr_child), add_all(field_data);
     return sum;
@@ -294,6 +297,7 @@ class Workspace {
         level_fill_(other.level_fill_),
         piece_nodes_(other.piece_nodes_),
         piece_width_(other.piece_width_),
+        rows_apart_(other.rows_apart_),
         shares_(other.shares_),
         hash_mask_(other.hash_mask_) {}
   Workspace& operator=(Workspace&& other) noexcept {
@@ -304,6 +308,7 @@ class Workspace {
       level_fill_ = other.level_fill_;
       piece_nodes_ = other.piece_nodes_;
       piece_width_ = other.piece_width_;
+      rows_apart_ = other.rows_apart_;
       shares_ = other.shares_;
       hash_mask_ = other.hash_mask_;
     }
@@ -323,6 +328,10 @@ class Workspace {
   /// Divides later runs into pieces of about `nodes` nodes and more, where they have twice as many and several roots,
   /// and batches then have `width` nodes on average; 0: does not. Where subtrees are grouped, a run is one piece.
   void set_pieces(std::int32_t nodes, std::int32_t width = 0) { piece_nodes_ = nodes, piece_width_ = width; }
+
+  /// Gives nodes of later runs rows of recycled states (structure/state_rows.hpp), which others get so many levels
+  /// after their last use; 0: does not.
+  void recycle_rows(std::int32_t apart) { rows_apart_ = apart; }
 
   /// Gives nodes of later runs that are the same value one number. That holds for programs that go from children to
   /// parents alone; where subtrees are grouped, each node keeps its own. `hash_mask` says which bits of the nodes'
@@ -390,6 +399,7 @@ class Workspace {
   std::int32_t subtree_depth_ = 0;
   std::int32_t level_fill_ = 1;
   std::int32_t piece_nodes_ = 0, piece_width_ = 0;
+  std::int32_t rows_apart_ = 0;
   bool shares_ = false;
   std::uint64_t hash_mask_ = ~std::uint64_t(0);
 };

@@ -156,11 +156,12 @@ template <class Take>
 void for_each_result_of(const CallResults& call, std::size_t group, std::int32_t r, Vector<std::int32_t>& seen,
                         Take take) {
   const auto& states = call.plan.executable->states;
+  const auto& views = call.plan.states;
   const structure::Arrays& arrays = call.groups[group].arrays;
   seen.resize(std::size_t(arrays.num_nodes));
   for (const std::int32_t node : nodes_in_order(call.plan, arrays, r, seen))
     for (std::size_t s = 0; s < states.size(); ++s)
-      if (!states[s].at_roots || node == arrays.root[r]) take(s, node);
+      if ((!states[s].at_roots && !views[s].recycled) || node == arrays.root[r]) take(s, node);
 }
 
 template <class Take>
@@ -309,12 +310,20 @@ class Equations {
                        [&](std::size_t s, std::int32_t n) { given_[s][std::size_t(n)] = row_of(call, group, s, n); });
   }
 
+  /// Whether all nodes have their states: where some rows have served other nodes since, all is computed from the
+  /// leaves on.
+  bool are_kept() const {
+    return all_of(call_.plan.states, [](const runtime::StateView& view) { return !view.recycled; });
+  }
+
   /// What is wrong at the nodes that are wanted, [node].
   std::optional<std::string> mismatch_at(const std::vector<char>& wanted) const {
     ra::Rounding rounding;
     rounding.any_order = true;
-    const auto right = ra::interpret_from<ra::Bounded>(given_, executable_.graph, view_, weights_,
-                                                       ra::Arithmetic<ra::Bounded>(rounding), &wanted);
+    const ra::Arithmetic<ra::Bounded> arithmetic(rounding);
+    const auto right =
+        are_kept() ? ra::interpret_from<ra::Bounded>(given_, executable_.graph, view_, weights_, arithmetic, &wanted)
+                   : ra::interpret<ra::Bounded>(executable_.graph, view_, weights_, arithmetic);
     std::optional<std::string> wrong;
     for_each_result_in(call_, group_, [&](std::size_t s, std::int32_t n) {
       if (wanted[std::size_t(n)] && !wrong) wrong = mismatch_in(s, n, right[s][std::size_t(n)]);
@@ -353,7 +362,8 @@ inline std::optional<std::string> mismatch_of(const CallResults& call, std::size
   std::shuffle(order.begin(), order.end(), std::mt19937(1));
   std::optional<std::string> wrong;
   std::size_t next = 0;
-  for (std::size_t some = 1; next < order.size() && !wrong && !effort.is_spent(); some *= 2) {
+  for (std::size_t some = equations.are_kept() ? 1 : order.size(); next < order.size() && !wrong && !effort.is_spent();
+       some *= 2) {
     std::vector<char> wanted(order.size());
     for (std::size_t i = 0; i < some && next < order.size(); ++i) wanted[std::size_t(order[next++])] = 1;
     wrong = equations.mismatch_at(wanted);
