@@ -12,7 +12,7 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/program.hpp"
-#include "cortex/lower/definition.hpp"
+#include "cortex/lower/drop_repeated.hpp"
 
 namespace cortex::lower {
 
@@ -31,11 +31,6 @@ struct Placement {
 };
 
 namespace detail {
-
-/// Whether two definitions of nodes compute the same into the same buffer.
-inline bool same_definition(const Definition& a, const Definition& b) {
-  return a.buffer == b.buffer && !a.child && same_values(a, b);
-}
 
 /// Takes the node out of definitions that do not depend on it, and out of all others the functions of weights alone,
 /// and the arithmetic on weights alone in their contractions. A state keeps its row per node and copies the common
@@ -226,29 +221,6 @@ inline bool reads_only(const Definition& d, const Version& everywhere, const Vec
   return all;
 }
 
-/// Drops definitions that an earlier recursion has evaluated already, at all the nodes of the version. They may read
-/// anything that is complete by then, so they read the same now.
-inline void drop_repeated(Vector<Recursion>& recursions) {
-  const auto has = [](const Recursion& r, Part part, const Definition& d) {
-    return any_of(r.versions, [&](const Version& v) {
-      return v.part == part && v.number < 0 &&
-             any_of(v.definitions, [&](const Definition& o) { return same_definition(d, o); });
-    });
-  };
-  for (std::size_t r = 1; r < recursions.size(); ++r)
-    for (Version& version : recursions[r].versions)
-      erase_where(version.definitions, [&](const Definition& d) {
-        if (d.buffer->role != ir::Role::temp || !d.node || !ir::uses(d.body, d.node)) return false;
-        for (std::size_t before = 0; before < r; ++before) {
-          const Recursion& b = recursions[before];
-          if (b.direction == ra::Direction::roots) continue;
-          const bool halves = has(b, Part::leaves, d) && has(b, Part::internal, d);
-          if (has(b, Part::all, d) || halves || (version.part != Part::all && has(b, version.part, d))) return true;
-        }
-        return false;
-      });
-}
-
 /// The definitions of `buffer` in a version.
 inline Vector<Definition> definitions_of(const Version& version, const ir::Buffer& buffer) {
   Vector<Definition> result;
@@ -371,7 +343,9 @@ inline Placement::Pass hoist_one(Recursion recursion, ir::Listed& listed) {
     };
     for (const Part part : {Part::internal, Part::all}) {
       Version here{part, {}, -1, {}};
-      for (Definition& d : take_ahead(versions_of(versions, part), recursion.states)) {
+      Version taken{part, take_ahead(versions_of(versions, part), recursion.states), -1, {}};
+      for (Version* other : leaves) share_tensors(taken, *other);
+      for (Definition& d : taken.definitions) {
         const auto is_same = [&](const Definition& o) { return same_definition(d, o); };
         const bool shared = !leaves.empty() && all_of(leaves, [&](const Version* other) {
           return any_of(other->definitions, is_same) && reads_only(d, everywhere, {&here, other});
@@ -399,7 +373,6 @@ inline Placement hoist(Vector<Recursion> recursions) {
   // rows for nodes, which later recursions may read.
   for (Recursion& recursion : recursions)
     for (Version& version : recursion.versions) detail::NodeFreer(result.once).run(version);
-  detail::drop_repeated(recursions);
   for (Recursion& recursion : recursions)
     result.passes.push_back(detail::hoist_one(std::move(recursion), result.listed));
   return result;

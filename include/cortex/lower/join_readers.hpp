@@ -28,42 +28,62 @@ class ReaderMover {
 
   void run() {
     Vector<Move> moves;
-    for (std::size_t later = recursion_ + 1; later < recursions_.size(); ++later) {
-      Move move{later, {}, {}};
-      if (!plan(move)) return;
-      if (!move.readers.empty()) moves.push_back(std::move(move));
-    }
+    for (std::size_t later = recursion_ + 1; later < recursions_.size(); ++later)
+      for (Version& version : recursions_[later].versions) {
+        Move move{later, &version, {}, {}, {}};
+        if (!plan(move)) return;
+        if (!move.to.empty()) moves.push_back(std::move(move));
+      }
+    for (const Move& move : moves)
+      if (!takes_whole_states(move, moves)) return;
     for (const Move& move : moves) make(move);
   }
 
  private:
-  /// What moves from a later recursion, by number among its definitions: what reads the state, and all that this and
-  /// that itself are made of, in order.
+  /// What moves from a version of a later recursion to those of this one that are for the same nodes, by number among
+  /// its definitions: what reads the state, and all that this and that itself are made of.
   struct Move {
-    std::size_t from;
+    std::size_t recursion;
+    Version* from;
+    Vector<Version*> to;
     Vector<bool> readers, needed;
   };
 
-  /// Whether what reads the state in the recursion `move.from` can move, and what it is.
-  bool plan(Move& move) const {
-    const Recursion& later = recursions_[move.from];
-    const auto reads_state = [&](const Definition& d) { return reads(d, state_); };
-    if (later.direction == ra::Direction::roots)
-      return all_of(later.versions, [&](const Version& v) {
-        return all_of(v.definitions, [&](const Definition& d) { return !reads_state(d) || reads_at_node(d); });
-      });
-    const bool any = any_of(later.versions, [&](const Version& v) { return any_of(v.definitions, reads_state); });
-    if (!any) return true;
-    if (later.direction != ra::Direction::none || later.versions.size() != 1 || later.versions[0].number >= 0)
-      return false;
-    const Vector<Definition>& definitions = later.versions[0].definitions;
+  /// Whether what reads the state in the version `move.from` can move, and what it is.
+  bool plan(Move& move) {
+    const Recursion& later = recursions_[move.recursion];
+    const Vector<Definition>& definitions = move.from->definitions;
     for (const Definition& d : definitions) {
-      move.readers.push_back(reads_state(d));
+      move.readers.push_back(reads(d, state_));
       if (move.readers.back() && !reads_at_node(d)) return false;
+    }
+    if (later.direction == ra::Direction::roots || !contains(move.readers, true)) return true;
+    if (later.direction != ra::Direction::none || move.from->number >= 0) return false;
+    for (Version& own : recursions_[recursion_].versions) {
+      if (own.part == Part::all && move.from->part != Part::all) return false;
+      if (own.part == move.from->part || move.from->part == Part::all) move.to.push_back(&own);
     }
     move.needed = move.readers;
     for (std::size_t i = definitions.size(); i-- > 0;)
-      if (move.needed[i] && !can_stand_in_recursion(definitions, i, move.needed)) return false;
+      if (move.needed[i] && !can_stand_in_recursion(move, i)) return false;
+    return true;
+  }
+
+  /// Whether states that move do so in all versions of their recursion.
+  bool takes_whole_states(const Move& move, const Vector<Move>& moves) const {
+    for (std::size_t i = 0; i < move.readers.size(); ++i) {
+      const ir::Buffer& buffer = move.from->definitions[i].buffer;
+      if (!move.readers[i] || buffer->role != ir::Role::state) continue;
+      for (const Version& version : recursions_[move.recursion].versions) {
+        const bool moves_too = any_of(moves, [&](const Move& other) {
+          bool found = false;
+          for (std::size_t d = 0; d < other.readers.size(); ++d)
+            found |= other.readers[d] && other.from->definitions[d].buffer == buffer;
+          return other.from == &version && found;
+        });
+        if (!moves_too) return false;
+      }
+    }
     return true;
   }
 
@@ -80,14 +100,15 @@ class ReaderMover {
   }
 
   /// Whether a definition can be evaluated in the recursion; marks as needed what it reads of those before it.
-  bool can_stand_in_recursion(const Vector<Definition>& definitions, std::size_t number, Vector<bool>& needed) const {
+  bool can_stand_in_recursion(Move& move, std::size_t number) const {
+    const Vector<Definition>& definitions = move.from->definitions;
     const Definition& d = definitions[number];
-    bool can = !d.guard && !d.child && d.node && is_as_in_recursion(d);
+    bool can = !d.guard && !d.child && d.node && is_as_in_recursion(d, move.to);
     for (std::size_t i = 0; i < definitions.size(); ++i) can &= i == number || !(definitions[i].buffer == d.buffer);
     for_each_read(d.body, [&](const ir::Load& load) {
       if (load.buffer->role == ir::Role::state) can &= is_computed(load);
       for (std::size_t i = 0; i < number; ++i)
-        if (definitions[i].buffer == load.buffer) needed[i] = true;
+        if (definitions[i].buffer == load.buffer) move.needed[i] = true;
     });
     return can;
   }
@@ -101,35 +122,35 @@ class ReaderMover {
       }
     return false;
   }
-  /// Whether each version of the recursion has the same definition of that tensor, or none has any.
-  bool is_as_in_recursion(const Definition& d) const {
-    const Vector<Version>& versions = recursions_[recursion_].versions;
-    const auto defines = [&](const Version& v, bool same) {
-      return any_of(v.definitions,
-                    [&](const Definition& own) { return own.buffer == d.buffer && (!same || same_values(own, d)); });
-    };
-    return all_of(versions, [&](const Version& v) { return defines(v, true); }) ||
-           !any_of(versions, [&](const Version& v) { return defines(v, false); });
+  /// Whether none of the versions defines that tensor otherwise.
+  static bool is_as_in_recursion(const Definition& d, const Vector<Version*>& versions) {
+    return all_of(versions, [&](const Version* version) {
+      return all_of(version->definitions,
+                    [&](const Definition& own) { return !(own.buffer == d.buffer) || same_values(own, d); });
+    });
   }
 
   void make(const Move& move) {
-    Recursion &to = recursions_[recursion_], &from = recursions_[move.from];
-    Vector<Definition>& definitions = from.versions[0].definitions;
+    Recursion &to = recursions_[recursion_], &from = recursions_[move.recursion];
     Vector<Definition> left;
-    for (std::size_t i = 0; i < definitions.size(); ++i) {
-      const Definition& d = definitions[i];
-      if (move.needed[i])
-        for (Version& version : to.versions)
-          if (!any_of(version.definitions, [&](const Definition& own) { return own.buffer == d.buffer; }))
-            version.definitions.push_back(d);
+    for (std::size_t i = 0; i < move.needed.size(); ++i) {
+      const Definition& d = move.from->definitions[i];
+      const auto defines = [&](const Definition& own) { return own.buffer == d.buffer; };
+      for (Version* version : move.to)
+        if (move.needed[i] && !any_of(version->definitions, defines)) version->definitions.push_back(d);
       if (!move.readers[i]) left.push_back(d);
-      if (move.readers[i] && d.buffer->role == ir::Role::state) {
+      if (move.readers[i] && d.buffer->role == ir::Role::state && !contains(to.states, d.buffer)) {
         to.states.push_back(d.buffer);
         erase_where(from.states, [&](const ir::Buffer& state) { return state == d.buffer; });
       }
     }
-    definitions = left;
-    for (std::size_t i = definitions.size(); i-- > 0;) {  // what nothing that is left is made of
+    move.from->definitions = left;
+    drop_unread(move.from->definitions);
+  }
+
+  /// Drops what nothing that is left is made of.
+  static void drop_unread(Vector<Definition>& definitions) {
+    for (std::size_t i = definitions.size(); i-- > 0;) {
       const ir::Buffer own = definitions[i].buffer;
       if (own->role == ir::Role::temp && !any_of(definitions, [&](const Definition& d) { return reads(d, own); }))
         definitions.erase(definitions.begin() + std::ptrdiff_t(i));
