@@ -164,6 +164,31 @@ TEST_CASE("branches one behind the other, both sides of which read the one befor
   CHECK(test::count(text, "if ") == length);
 }
 
+TEST_CASE("branches whose ways only part are refused before there are too many", "[lower][branches]") {
+  const auto compile_chain = [](int length) {  // each branch leads to the two before it
+    Dim V("vocabulary", 5), H("hidden", 4);
+    Model<Item> m("chain", cortex::tree);
+    auto Emb = m.input<float>("Emb", V, H);
+    auto h = m.placeholder<float>("h", H);
+    auto first = m.compute("first", H, [&](auto n, auto i) {
+      return Emb(tag(n), i) + cast<float>(kind(n)) + sum(kids(n), [&](auto k) { return h(k, i); });
+    });
+    auto second = m.compute("second", H, [&](auto n, auto i) { return 0.5f * first(n, i); });
+    auto one = m.if_then_else(
+        "one", [](auto n) { return kind(n) > 0; }, first, second);
+    auto two = m.if_then_else(
+        "two", [](auto n) { return kind(n) > 1; }, second, one);
+    for (int number = 2; number < length; ++number)
+      one = std::exchange(
+          two, m.if_then_else(
+                   "link" + std::to_string(number), [=](auto n) { return kind(n) % (number + 3) == 0; }, two, one));
+    return lower::lower(m.recursion_op(h, two).graph(), Schedule{});
+  };
+  CHECK_NOTHROW(compile_chain(8));
+  CHECK_THROWS_WITH(compile_chain(24), Catch::Contains("branches of model 'chain' lead to operator") &&
+                                           Catch::Contains("so that ways meet again"));
+}
+
 TEST_CASE("a branch that one side of another reads is decided at the nodes of that side", "[lower][branches]") {
   Dim H("hidden", 4);
   Model<Item> m("inside", cortex::tree);

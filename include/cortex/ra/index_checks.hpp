@@ -132,6 +132,7 @@ class IndexCheckCollector {
     // Operators are reached from later ones.
     for (std::size_t i = graph_.ops.size(); i-- > 0;) {
       for (const Fork& fork : reversed(forks_)) join(reaches_[i], fork);
+      require_few_ways(op(int(i)), reaches_[i]);
       for (const Reach& reach : Vector<Reach>(reaches_[i])) visit(int(i), reach);
     }
     for (const Fork& fork : reversed(forks_)) join(fork);
@@ -141,6 +142,23 @@ class IndexCheckCollector {
  private:
   const Op& op(int i) const { return graph_.ops[std::size_t(i)]; }
   ir::Expr of_node(const Op& o, const ir::Expr& e) const { return ir::substitute(e, {{o.node.get(), node_}}); }
+
+  /// Ways to an operator that meet again are one. Where branches lead to others so that ways only part, there are more
+  /// with each branch, and an operator's condition has them all.
+  void require_few_ways(const Op& o, const Vector<Reach>& ways) const {
+    constexpr std::size_t most = 4096;
+    std::size_t conditions = 0;
+    for (const Reach& way : ways)
+      if (way.guard)
+        ir::visit_with(way.guard, [&](const ir::Binary& n) { conditions += n.op == ir::BinaryOp::logical_and; });
+    if (conditions + ways.size() <= most) return;
+    throw Error(Code::invalid_model,
+                "branches of model '" + graph_.name + "' lead to operator '" + o.name() + "' in " +
+                    std::to_string(ways.size()) + " ways, whose conditions are " + std::to_string(conditions) +
+                    " in all, and " + std::to_string(most) +
+                    " is the most: let both sides of a branch lead to the same operators, so that ways meet again, or "
+                    "choose between values of operators with select(condition, a, b)");
+  }
 
   /// The nodes that get to the sides of a branch, and those that get to the branch, which they make up.
   struct Fork {
