@@ -1,4 +1,4 @@
-// expect: (P.2) recursive calls come first: a result is read at the node itself, at a child or at a parent
+// expect: a result is read at the node itself, at a child or at a parent, never further away
 #include "prelude.hpp"
 
 void build() {

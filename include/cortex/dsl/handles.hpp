@@ -251,9 +251,10 @@ class Computed : public Handle {
   auto operator()(const First& node, const I&... index) const {
     static_assert(detail::valid_node<First, NodeT>());
     if constexpr (is_node<First>) {
-      static_assert(First::steps <= 1,
-                    "(P.2) recursive calls come first: a result is read at the node itself, at a child or at a parent, "
-                    "never further away");
+      static_assert(
+          First::steps <= 1,
+          "a result is read at the node itself, at a child or at a parent, never further away: let the node in "
+          "between have what it reads there as an output of its own");
       static_assert(detail::valid_rank<Rank, sizeof...(I)>());
       using Reads = typename detail::JoinedSet<First, I...>::type;
       return Data<Join<Set, Reads>>{this->read_at(node.state(), {node.expr(), dsl::index<true>(index)...})};

@@ -12,6 +12,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/lower/definition.hpp"
+#include "cortex/ra/schedule.hpp"
 
 namespace cortex::lower {
 
@@ -42,8 +43,10 @@ inline bool has_rows(const Version& version, const Definition& d) {
 }  // namespace detail
 
 /// Drops definitions that an earlier recursion has evaluated already, at all the nodes of the version. They may read
-/// anything that is complete by then, so they read the same now.
-inline void drop_repeated(Vector<Recursion>& recursions) {
+/// anything that is complete by then, so they read the same now. Where a recursion is cut, workers have tensors of
+/// their own of what stands behind the cut.
+inline void drop_repeated(Vector<Recursion>& recursions, const Schedule& schedule) {
+  if (!schedule.refactored.empty()) return;
   const auto has = [](const Recursion& r, Part part, const Definition& d) {
     return any_of(r.versions,
                   [&](const Version& v) { return v.part == part && v.number < 0 && detail::has_rows(v, d); });

@@ -240,13 +240,14 @@ inline ir::Expr reading(const ir::Expr& e, const PointerMap<ir::Buffer>& others)
   });
 }
 
-/// Lets a version keep in the same tensors as `first`, another of its part, what both compute of an operator, such as a
-/// sum of it; but for sides of branches, which have a tensor together.
-inline void share_tensors(const Version& first, Version& version) {
+/// Lets a version keep in the same tensors as `first` what both compute of an operator, such as a sum of it; but for
+/// sides of branches, which have a tensor together, and for what is `read_later`.
+inline void share_tensors(const Version& first, Version& version, const PointerSet& read_later) {
   PointerMap<ir::Buffer> shared;
   for (Definition& d : version.definitions) {
     d.body = reading(d.body, shared);
     if (d.buffer->role != ir::Role::temp || !d.node || d.child || defines(first, d.buffer)) continue;
+    if (read_later.contains(d.buffer.id())) continue;
     for (const Definition& other : first.definitions) {
       if (other.op != d.op || other.buffer->role != ir::Role::temp || defines(version, other.buffer)) continue;
       const bool whole =
@@ -289,11 +290,11 @@ inline Version common_to(const Vector<Version*>& versions) {
 }
 
 /// The versions of one part, with what they compute alike in the same tensors.
-inline Vector<Version*> versions_of(Vector<Version>& versions, Part part) {
+inline Vector<Version*> versions_of(Vector<Version>& versions, Part part, const PointerSet& read_later) {
   Vector<Version*> alike;
   for (Version& version : versions)
     if (version.part == part) alike.push_back(&version);
-  for (std::size_t v = 1; v < alike.size(); ++v) share_tensors(*alike[0], *alike[v]);
+  for (std::size_t v = 1; v < alike.size(); ++v) share_tensors(*alike[0], *alike[v], read_later);
   return alike;
 }
 
@@ -331,20 +332,20 @@ inline void take_by_part(Vector<Version>& versions, const Vector<ir::Buffer>& st
 }
 
 /// Sorts the definitions of one recursion. Leaves have no recursion to leave, so only what they share with the inner
-/// nodes moves, or among each other.
-inline Placement::Pass hoist_one(Recursion recursion, ir::Listed& listed) {
+/// nodes moves, or among each other. `read_later`: the tensors that later recursions read.
+inline Placement::Pass hoist_one(Recursion recursion, const PointerSet& read_later, ir::Listed& listed) {
   Placement::Pass result{recursion.direction, {}, {}, recursion.unrolled};
   Vector<Version>& versions = recursion.versions;
   if (recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down) {
-    const Vector<Version*> leaves = versions_of(versions, Part::leaves);
+    const Vector<Version*> leaves = versions_of(versions, Part::leaves, read_later);
     Version everywhere;
     const auto add = [&](Version here) {
       if (!here.definitions.empty()) result.ahead.push_back(std::move(here));
     };
     for (const Part part : {Part::internal, Part::all}) {
       Version here{part, {}, -1, {}};
-      Version taken{part, take_ahead(versions_of(versions, part), recursion.states), -1, {}};
-      for (Version* other : leaves) share_tensors(taken, *other);
+      Version taken{part, take_ahead(versions_of(versions, part, read_later), recursion.states), -1, {}};
+      for (Version* other : leaves) share_tensors(taken, *other, read_later);
       for (Definition& d : taken.definitions) {
         const auto is_same = [&](const Definition& o) { return same_definition(d, o); };
         const bool shared = !leaves.empty() && all_of(leaves, [&](const Version* other) {
@@ -373,8 +374,14 @@ inline Placement hoist(Vector<Recursion> recursions) {
   // rows for nodes, which later recursions may read.
   for (Recursion& recursion : recursions)
     for (Version& version : recursion.versions) detail::NodeFreer(result.once).run(version);
-  for (Recursion& recursion : recursions)
-    result.passes.push_back(detail::hoist_one(std::move(recursion), result.listed));
+  for (std::size_t r = 0; r < recursions.size(); ++r) {
+    PointerSet read_later;
+    for (std::size_t later = r + 1; later < recursions.size(); ++later)
+      for (const Version& version : recursions[later].versions)
+        for (const Definition& d : version.definitions)
+          for_each_read(d.body, [&](const ir::Load& load) { read_later.insert(load.buffer.id()); });
+    result.passes.push_back(detail::hoist_one(std::move(recursions[r]), read_later, result.listed));
+  }
   return result;
 }
 

@@ -64,7 +64,7 @@ inline ir::Program lower(const ra::Graph& written, const Schedule& schedule) {
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
   Vector<Recursion> recursions = make_versions(graph, schedule, questions);
   join_readers(recursions, graph, schedule);  // L2: what reads a large state at its own node is computed beside it
-  drop_repeated(recursions);                  // L3: what a recursion has computed, later ones read
+  drop_repeated(recursions, schedule);        // L3: what a recursion has computed, later ones read
   multiply_below(recursions, graph, schedule, questions);  // products of a child's state are made there
   factor_sums(recursions);                                 // L1: products with a matrix are no more than that
   distribute_sums(recursions);                             // L1: weighed sums of products are sums of each
