@@ -118,3 +118,29 @@ TEST_CASE("what a recursion that is cut has of its own is not read later", "[low
   check_values(program);
   for (const int workers : {1, 2}) check_values(program, Schedule::standard().workers(workers).refactor(cut));
 }
+
+TEST_CASE("an operator of which a later recursion needs more than there is, is computed anew as a whole",
+          "[lower][equality]") {
+  Dim V("vocabulary"), H("hidden", hidden);
+  Model<Vertex> m("sides", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H), W = m.input<float>("W", H, H);
+  auto h_of = m.placeholder<float>("h", H), g_of = m.placeholder<float>("g", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h_of(k, i); }); });
+  auto a = m.compute("a", H, [&](auto n, auto i) { return tanh(Emb(word(n), i)); });
+  auto b = m.compute("b", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); }); });
+  auto third = m.if_then_else(
+      "third", [](auto n) { return word(n) % 3 == 0; }, a, b);
+  auto inner = m.compute("inner", H, [&](auto n, auto i) { return tanh(third(n, i) + s(n, i)); });
+  auto h = m.recursion(h_of, m.if_then_else(
+                                 "h_body", [](auto n) { return !is_leaf(n); }, inner, a));
+  auto mixed = m.compute("mixed", H, [&](auto n, auto i) {
+    return third(n, i) + 0.5f * sum(kids(n), [&](auto k) { return g_of(k, i); });
+  });
+  auto rest = m.compute("rest", H, [&](auto n, auto i) { return h(n, i) * sigmoid(third(n, i)); });
+  auto g = m.recursion(g_of, m.if_then_else(
+                                 "g_body", [](auto n) { return word(n) % 4 == 0; }, mixed, rest));
+  const auto program = m.program(g, h);
+  for (const Schedule& schedule :
+       {Schedule{}, Schedule{}.dynamic_batch(), Schedule::standard(), Schedule::standard().specialize_if_else()})
+    check_values(program, schedule);
+}

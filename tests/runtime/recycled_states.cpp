@@ -192,6 +192,44 @@ TEST_CASE("states that are read elsewhere later keep a row for each node", "[run
   check_results(attention(cortex::tree), tree, standard.loops(Loops{}), target, false);
 }
 
+TEST_CASE("states of a recursion from parents to children keep a row for each node", "[runtime][equality]") {
+  constexpr auto above = cortex::parents<kids>;
+  Dim V("vocabulary"), D("keys", width), E("values", width);
+  for (const Structure structure : {cortex::tree, cortex::dag}) {
+    Model<Vertex> m("down", structure);
+    auto Emb = m.input<float>("Emb", V, D);
+    auto S_of = m.placeholder<float>("S", D, E);
+    auto c_of = m.placeholder<float>("c", E);
+    auto k = m.compute("k", D, [&](auto n, auto d) { return tanh(Emb(word(n), d)); });
+    auto body = m.compute("body", D, E, [&](auto n, auto d, auto e) {
+      return 0.3f * sum(above(n), [&](auto p) { return S_of(p, d, e); }) + k(n, d) * Emb(word(n), e + 0);
+    });
+    auto read = m.compute("read", E, [&](auto n, auto e) {
+      return k(n, e + 0) +
+             sum(above(n), [&](auto p) { return sum(D, [&](auto d) { return k(n, d) * S_of(p, d, e); }); });
+    });
+    auto [S, c] = m.recursion(S_of, body, c_of, read);
+    const auto program = m.program(c);
+    const auto run = [&](const Schedule& schedule, const Target& target) {
+      auto model = compile(program, schedule, CompileOptions{}.on(target));
+      CHECK(!recycles(model.executable()));
+      model.bind("Emb", weight("Emb"));
+      std::vector<float> all;
+      for (unsigned seed = 0; seed < 4; ++seed) {
+        const Forest forest = forest_of(seed, program.graph().structure);
+        const auto result = model(forest.roots);
+        for (const auto& vertex : forest.all) {
+          const auto values = result.node(vertex.get());
+          all.insert(all.end(), values.begin(), values.end());
+        }
+      }
+      return all;
+    };
+    const std::vector<float> expected = run(Schedule{}, Target::interpreter()), values = run(standard, best_target());
+    for (std::size_t i = 0; i < expected.size(); ++i) REQUIRE(values[i] == Approx(expected[i]).margin(1e-4));
+  }
+}
+
 TEST_CASE("a sequence of any length takes as much memory for states that no call gives out", "[runtime]") {
   auto recycled = compile(attention(cortex::sequence), standard),
        kept = compile(attention<Read::named>(cortex::sequence), standard);

@@ -51,18 +51,23 @@ inline void drop_repeated(Vector<Recursion>& recursions, const Schedule& schedul
     return any_of(r.versions,
                   [&](const Version& v) { return v.part == part && v.number < 0 && detail::has_rows(v, d); });
   };
+  const auto is_repeated = [&](std::size_t r, Part part, const Definition& d) {
+    if (d.buffer->role != ir::Role::temp || !d.node) return false;
+    for (std::size_t before = 0; before < r; ++before) {
+      const Recursion& b = recursions[before];
+      if (b.direction == ra::Direction::roots) continue;
+      const bool halves = has(b, Part::leaves, d) && has(b, Part::internal, d);
+      if (has(b, Part::all, d) || halves || (part != Part::all && has(b, part, d))) return true;
+    }
+    return false;
+  };
   for (std::size_t r = 1; r < recursions.size(); ++r)
-    for (Version& version : recursions[r].versions)
-      erase_where(version.definitions, [&](const Definition& d) {
-        if (d.buffer->role != ir::Role::temp || !d.node) return false;
-        for (std::size_t before = 0; before < r; ++before) {
-          const Recursion& b = recursions[before];
-          if (b.direction == ra::Direction::roots) continue;
-          const bool halves = has(b, Part::leaves, d) && has(b, Part::internal, d);
-          if (has(b, Part::all, d) || halves || (version.part != Part::all && has(b, version.part, d))) return true;
-        }
-        return false;
-      });
+    for (Version& version : recursions[r].versions) {
+      PointerSet anew;  // tensors of which something is computed: as a whole then, as some are for sides of branches
+      for (const Definition& d : version.definitions)
+        if (!is_repeated(r, version.part, d)) anew.insert(d.buffer.id());
+      erase_where(version.definitions, [&](const Definition& d) { return !anew.contains(d.buffer.id()); });
+    }
 }
 
 }  // namespace cortex::lower

@@ -332,8 +332,9 @@ inline void take_by_part(Vector<Version>& versions, const Vector<ir::Buffer>& st
 }
 
 /// Sorts the definitions of one recursion. Leaves have no recursion to leave, so only what they share with the inner
-/// nodes moves, or among each other. `read_later`: the tensors that later recursions read.
-inline Placement::Pass hoist_one(Recursion recursion, const PointerSet& read_later, ir::Listed& listed) {
+/// nodes moves, or among each other. `read_later`: the tensors that later recursions read. `together`: sums of what
+/// leaves and inner nodes compute alike are made for both at once.
+inline Placement::Pass hoist_one(Recursion recursion, const PointerSet& read_later, bool together, ir::Listed& listed) {
   Placement::Pass result{recursion.direction, {}, {}, recursion.unrolled};
   Vector<Version>& versions = recursion.versions;
   if (recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down) {
@@ -345,7 +346,8 @@ inline Placement::Pass hoist_one(Recursion recursion, const PointerSet& read_lat
     for (const Part part : {Part::internal, Part::all}) {
       Version here{part, {}, -1, {}};
       Version taken{part, take_ahead(versions_of(versions, part, read_later), recursion.states), -1, {}};
-      for (Version* other : leaves) share_tensors(taken, *other, read_later);
+      for (Version* other : leaves)
+        if (together) share_tensors(taken, *other, read_later);
       for (Definition& d : taken.definitions) {
         const auto is_same = [&](const Definition& o) { return same_definition(d, o); };
         const bool shared = !leaves.empty() && all_of(leaves, [&](const Version* other) {
@@ -367,8 +369,8 @@ inline Placement::Pass hoist_one(Recursion recursion, const PointerSet& read_lat
 
 }  // namespace detail
 
-/// Sorts the definitions by stage.
-inline Placement hoist(Vector<Recursion> recursions) {
+/// Sorts the definitions by stage. `together`: as above.
+inline Placement hoist(Vector<Recursion> recursions, bool together) {
   Placement result;
   // Each version apart: what depends on the node among inner nodes may be the same for all leaves. What is left has
   // rows for nodes, which later recursions may read.
@@ -380,7 +382,7 @@ inline Placement hoist(Vector<Recursion> recursions) {
       for (const Version& version : recursions[later].versions)
         for (const Definition& d : version.definitions)
           for_each_read(d.body, [&](const ir::Load& load) { read_later.insert(load.buffer.id()); });
-    result.passes.push_back(detail::hoist_one(std::move(recursions[r]), read_later, result.listed));
+    result.passes.push_back(detail::hoist_one(std::move(recursions[r]), read_later, together, result.listed));
   }
   return result;
 }

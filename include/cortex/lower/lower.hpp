@@ -1,6 +1,7 @@
 // From the operator graph and its schedule to the ILIR (paper section 4).
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
@@ -56,9 +57,13 @@ inline ir::Program program_of(const ra::Graph& graph, const Schedule& schedule, 
   return program;
 }
 
+/// What leaves and inner nodes multiply alike ahead of the recursion: at once, which is less code, or each for itself,
+/// where leaves go on with the sums in registers. Loops by hand are those of each version.
+enum class Ahead : std::uint8_t { at_once, apart };
+
 /// The ILIR of a graph under `schedule`, at level `loops`: every temporary explicit, one row per node. The list of
 /// steps:
-inline ir::Program lower(const ra::Graph& written, const Schedule& schedule) {
+inline ir::Program lower(const ra::Graph& written, const Schedule& schedule, Ahead ahead = Ahead::at_once) {
   const ra::Graph graph = cut_sums(written);                       // L1: sums over what is put together become several
   const ra::Questions questions = ra::questions(graph, schedule);  // S2: what specialized branches ask of the nodes
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
@@ -72,7 +77,8 @@ inline ir::Program lower(const ra::Graph& written, const Schedule& schedule) {
   split_reductions(recursions, graph);                     // L1: every temporary explicit
   refactor(recursions, graph, schedule);                   // S4: the back edge moves to a contraction
   sort_by_matrix(recursions, schedule, questions);         // L3: products with a matrix that some nodes have in common
-  const Placement placement = hoist(std::move(recursions));  // L5, O3: what does not depend on the recursion leaves it
+  // L5, O3: what does not depend on the recursion leaves it
+  const Placement placement = hoist(std::move(recursions), ahead == Ahead::at_once && !schedule.by_hand);
   const ir::Stmt body = emit_loops(placement, schedule.batched, questions);  // L2: loops over nodes or batches
   return program_of(graph, schedule, questions, placement.listed, body);
 }

@@ -4,7 +4,8 @@
 //   S[node,i] = .. S[prev(node),i] ..     ->     S[state_row(node),i] = .. S[state_row(prev(node)),i] ..
 //
 // Here they are found; `resolve_structure` reads the rows' numbers. A state has to be written in one loop over batches,
-// and in loops over leaves before it; after it, roots alone may be read. Tables have no rows of it (`tabulate`).
+// upwards, and in loops over leaves before it; after it, roots alone may be read. Tables have no rows of it
+// (`tabulate`).
 #pragma once
 
 #include <utility>
@@ -74,11 +75,16 @@ class RecyclableStates {
     const auto value = values_.find(node.get());
     return value == values_.end() ? node.as<ir::UfCall>() : call_of(value->second);
   }
+  /// Whether it is a node of a level of a recursion upwards, of which levels are not counted from the last.
   static bool is_of_level(const ir::UfCall& call) {
     switch (call.uf.kind) {
       case K::batch_node:
       case K::internal_batch_node:
-      case K::part_node:
+      case K::part_node: {
+        bool from_last = false;
+        ir::visit_with(call.args[0], [&](const ir::UfCall&) { from_last = true; });
+        return !from_last;
+      }
       case K::sequence_node:
       case K::internal_sequence_node: return true;
       default: return false;

@@ -99,7 +99,7 @@ inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Gra
   // Where it pays is known of CPUs alone: a GPU waits while its host looks for equal subtrees.
   executable->shares_subtrees = schedule.sharing == Sharing::on && ra::shares_subtrees(graph, schedule);
   executable->target = Target::cuda(gpu);
-  executable->lowered = lower::lower(executable->graph, executable->schedule);
+  executable->lowered = lower::lower(executable->graph, executable->schedule, lower::Ahead::apart);
   const pass::PipelineOptions passes{options.verify, options.observer, {}};
   detail::Keeper keeper(*executable, passes);
   executable->program = pass::run_gpu_pipeline(executable->lowered, executable->schedule, result->shape,

@@ -36,7 +36,7 @@ namespace detail {
 /// the recursion is computed ahead of it, and its matrices are read once.
 inline PointerSet read_by_levels(const ra::Graph& graph, const Schedule& schedule) {
   PointerSet read;
-  ir::visit_with(lower::lower(graph, schedule.workers(1)).body, [&](const ir::For& loop) {
+  ir::visit_with(lower::lower(graph, schedule.workers(1), lower::Ahead::apart).body, [&](const ir::For& loop) {
     if (!carries_recursion(loop)) return true;
     ir::visit_with(loop.body, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
     return false;
