@@ -306,6 +306,21 @@ TEST_CASE("roots of an arena may be pointers", "[structure]") {
   CHECK(SignedLinearizer::run(workspace, cortex::tree, {}, std::array{&nodes[0]}, cortex::arena(nodes)).num_nodes == 3);
 }
 
+TEST_CASE("a root that stands outside of the arena is refused, and the workspace goes on", "[structure]") {
+  const std::vector<Signed> nodes{{1, -1}, {}};
+  const std::vector<Signed> others{{-1, 1}, {}};
+  cs::Workspace workspace;
+  const auto run = [&](const Signed* second) {
+    return SignedLinearizer::run(workspace, cortex::tree, {}, std::array{nodes.data() + 1, second},
+                                 cortex::arena(nodes))
+        .num_nodes;
+  };
+  for (const Signed* root : {others.data(), nodes.data() + nodes.size()})
+    check_says(error_of(Code::out_of_range, [&] { run(root); }),
+               {"root 1 is a node outside of the arena", "holds 2 nodes"});
+  CHECK(run(nodes.data() + 1) == 1);
+}
+
 TEST_CASE("an index past the arena is refused, in a named child, a container and the roots", "[structure]") {
   const std::vector<Signed> nodes{{1, 5}, {}};
   cs::Workspace workspace;

@@ -58,6 +58,13 @@ inline std::string at_node(const WalkState& walk, std::int32_t place) {
                                       " nodes; pass the arena that the roots were made for");
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void root_outside(std::int64_t root, std::size_t size) {
+  throw Error(Code::out_of_range, "root " + std::to_string(root) + " is a node outside of the arena, which holds " +
+                                      std::to_string(size) +
+                                      " nodes: its links would be taken for indices of others; pass the arena that it "
+                                      "stands in");
+}
+
 [[noreturn, gnu::cold, gnu::noinline]] inline void link_index(const WalkState& walk, std::int32_t place,
                                                               std::string_view name, std::string_view index,
                                                               std::size_t size) {

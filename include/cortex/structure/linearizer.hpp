@@ -90,7 +90,8 @@ class Linearizer {
   }
 
   /// The same for links that are indices into `arena`; roots are indices or pointers. An index that is negative, or the
-  /// greatest of an unsigned type, means "no node"; any other past the end gets Code::out_of_range.
+  /// greatest of an unsigned type, means "no node"; any other past the end, and a root that stands elsewhere, gets
+  /// Code::out_of_range.
   template <class Roots>
   static const Arrays& run(Workspace& workspace, const Structure& structure, std::span<const FieldCheck> checks,
                            Roots&& roots, Arena<Node> arena) {
@@ -212,6 +213,9 @@ class Linearizer {
           link, arena, [&](const std::string& index) { fail::root_index(number, index, arena.size); });
       if (node == nullptr) [[unlikely]]
         fail::null_root(number);
+      if constexpr (uses_arena<Set, Node>)
+        if (!arena.contains(node)) [[unlikely]]
+          fail::root_outside(number, arena.size);
       take(node);
     }
   }

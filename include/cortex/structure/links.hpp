@@ -15,6 +15,10 @@ template <class Node>
 struct Arena {
   const Node* nodes = nullptr;
   std::size_t size = 0;
+
+  bool contains(const Node* node) const {
+    return std::uintptr_t(node) - std::uintptr_t(nodes) < size * sizeof(Node);
+  }
 };
 
 /// The arena over a contiguous container of nodes: std::vector, std::array, std::span, C array.
