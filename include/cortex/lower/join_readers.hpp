@@ -14,7 +14,6 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/lower/definition.hpp"
-#include "cortex/ra/schedule.hpp"
 
 namespace cortex::lower {
 
@@ -164,10 +163,9 @@ class ReaderMover {
 
 }  // namespace detail
 
-/// Moves what reads states that are large, of recursions upwards, and no results. Loops by hand are about those that
-/// the model's operators give.
-inline void join_readers(Vector<Recursion>& recursions, const ra::Graph& graph, const Schedule& schedule) {
-  if (graph.results < 0 || schedule.by_hand) return;
+/// Moves what reads states that are large, of recursions upwards, and no results.
+inline void join_readers(Vector<Recursion>& recursions, const ra::Graph& graph) {
+  if (graph.results < 0) return;
   for (std::size_t s = std::size_t(graph.results); s < graph.states.size(); ++s) {
     const ir::Buffer& state = graph.ops[std::size_t(graph.states[s].placeholder)].buffer;
     const std::size_t r = std::size_t(graph.states[s].recursion);

@@ -58,7 +58,7 @@ inline ir::Program program_of(const ra::Graph& graph, const Schedule& schedule, 
 }
 
 /// What leaves and inner nodes multiply alike ahead of the recursion: at once, which is less code, or each for itself,
-/// where leaves go on with the sums in registers. Loops by hand are those of each version.
+/// where leaves go on with the sums in registers.
 enum class Ahead : std::uint8_t { at_once, apart };
 
 /// The ILIR of a graph under `schedule`, at level `loops`: every temporary explicit, one row per node. The list of
@@ -68,8 +68,8 @@ inline ir::Program lower(const ra::Graph& written, const Schedule& schedule, Ahe
   const ra::Questions questions = ra::questions(graph, schedule);  // S2: what specialized branches ask of the nodes
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
   Vector<Recursion> recursions = make_versions(graph, schedule, questions);
-  join_readers(recursions, graph, schedule);  // L2: what reads a large state at its own node is computed beside it
-  drop_repeated(recursions, schedule);        // L3: what a recursion has computed, later ones read
+  join_readers(recursions, graph);      // L2: what reads a large state at its own node is computed beside it
+  drop_repeated(recursions, schedule);  // L3: what a recursion has computed, later ones read
   multiply_below(recursions, graph, schedule, questions);  // products of a child's state are made there
   factor_sums(recursions);                                 // L1: products with a matrix are no more than that
   distribute_sums(recursions);                             // L1: weighed sums of products are sums of each
@@ -78,7 +78,7 @@ inline ir::Program lower(const ra::Graph& written, const Schedule& schedule, Ahe
   refactor(recursions, graph, schedule);                   // S4: the back edge moves to a contraction
   sort_by_matrix(recursions, schedule, questions);         // L3: products with a matrix that some nodes have in common
   // L5, O3: what does not depend on the recursion leaves it
-  const Placement placement = hoist(std::move(recursions), ahead == Ahead::at_once && !schedule.by_hand);
+  const Placement placement = hoist(std::move(recursions), ahead == Ahead::at_once);
   const ir::Stmt body = emit_loops(placement, schedule.batched, questions);  // L2: loops over nodes or batches
   return program_of(graph, schedule, questions, placement.listed, body);
 }
