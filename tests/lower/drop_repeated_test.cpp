@@ -152,3 +152,43 @@ TEST_CASE("an operator of which a later recursion needs more than there is, is c
   CHECK(left_of({side(1)}, {side(1), side(2)}) == 2);
   CHECK(left_of({side(1)}, {side(3)}) == 1);
 }
+
+TEST_CASE("what is the same for all leaves has rows where a later recursion reads them", "[lower]") {
+  const Dim H("hidden", hidden);
+  const auto tensor = [&](const char* name, ir::Role role) {
+    ir::BufferInfo info;
+    info.name = name, info.role = role;
+    info.dims.push_back(dims::node), info.dims.push_back(H);
+    return ir::Buffer(std::move(info));
+  };
+  const ir::Buffer h = tensor("h", ir::Role::state), y = tensor("y", ir::Role::state);
+  const ir::Buffer zeros = tensor("zeros", ir::Role::temp);
+  const auto define = [&](const ir::Buffer& buffer, const ir::Expr& node, const ir::Expr& i, const ir::Expr& body) {
+    lower::Definition d;
+    d.buffer = buffer, d.node = node, d.body = body;
+    d.indices.push_back({i, H});
+    return d;
+  };
+  const auto rows_of = [&](bool read_later) {
+    const ir::Expr node = ir::Var::make("node"), i = ir::Var::make("i");
+    const ir::Expr zero = ir::Load::make(zeros, {node, i});
+    Vector<lower::Recursion> recursions;
+    recursions.push_back({ra::Direction::up, {h}, {}, 0});
+    recursions[0].versions.push_back({lower::Part::leaves,
+                                      {define(zeros, node, i, ir::FloatImm::make(0, DType::f32)),
+                                       define(h, node, i, ir::Unary::make(ir::UnaryOp::tanh, zero))},
+                                      -1,
+                                      1,
+                                      {}});
+    recursions.push_back({ra::Direction::none, {y}, {}, 0});
+    recursions[1].versions.push_back(
+        {lower::Part::all, {define(y, node, i, read_later ? zero : ir::Load::make(h, {node, i}))}, -1, 1, {}});
+    const lower::Placement placement = lower::hoist(std::move(recursions), true);
+    int rows = 0;
+    for (const lower::Version& version : placement.passes[0].recursion)
+      for (const lower::Definition& d : version.definitions) rows += d.buffer == zeros;
+    return rows;
+  };
+  CHECK(rows_of(true) == 1);
+  CHECK(rows_of(false) == 0);
+}

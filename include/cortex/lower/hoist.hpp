@@ -37,7 +37,8 @@ namespace detail {
 /// value.
 class NodeFreer {
  public:
-  explicit NodeFreer(Vector<Definition>& once) : once_(once) {}
+  /// `read_later`: tensors whose rows later recursions read, of which some nodes may have the same value.
+  NodeFreer(Vector<Definition>& once, const PointerSet& read_later) : once_(once), read_later_(read_later) {}
 
   void run(Version& version) {
     PointerMap<int> definitions;  // of each buffer: one for each side of a branch
@@ -47,7 +48,8 @@ class NodeFreer {
       d.body = drop_node(d.body);
       const bool free = d.node && !d.child && !ir::uses(d.body, d.node);
       const bool trivial = d.body.as<ir::Load>() || d.body.as<ir::FloatImm>();
-      const bool alone = d.buffer->role == ir::Role::temp && definitions[d.buffer.id()] == 1;
+      const bool alone =
+          d.buffer->role == ir::Role::temp && definitions[d.buffer.id()] == 1 && !read_later_.contains(d.buffer.id());
       if (!d.node && !d.child) {
         freed_.emplace(d.buffer.id(), once(d));
       } else if (!free || (trivial && !alone)) {
@@ -177,6 +179,7 @@ class NodeFreer {
   }
 
   Vector<Definition>& once_;
+  const PointerSet& read_later_;
   PointerMap<ir::Buffer> freed_;
   int count_ = 0;
 };
@@ -331,6 +334,19 @@ inline void take_by_part(Vector<Version>& versions, const Vector<ir::Buffer>& st
   }
 }
 
+/// The tensors that recursions after each read and do not define: it has them for them (`drop_repeated`).
+inline Vector<PointerSet> read_after_each(const Vector<Recursion>& recursions) {
+  Vector<PointerSet> result(recursions.size());
+  for (std::size_t r = 1; r < recursions.size(); ++r)
+    for (const Version& version : recursions[r].versions)
+      for (const Definition& d : version.definitions)
+        for_each_read(d.body, [&](const ir::Load& load) {
+          for (std::size_t before = 0; before < r && !defines(version, load.buffer); ++before)
+            result[before].insert(load.buffer.id());
+        });
+  return result;
+}
+
 /// Sorts the definitions of one recursion. Leaves have no recursion to leave, so only what they share with the inner
 /// nodes moves, or among each other. `read_later`: the tensors that later recursions read. `together`: sums of what
 /// leaves and inner nodes compute alike are made for both at once.
@@ -374,16 +390,11 @@ inline Placement hoist(Vector<Recursion> recursions, bool together) {
   Placement result;
   // Each version apart: what depends on the node among inner nodes may be the same for all leaves. What is left has
   // rows for nodes, which later recursions may read.
-  for (Recursion& recursion : recursions)
-    for (Version& version : recursion.versions) detail::NodeFreer(result.once).run(version);
-  for (std::size_t r = 0; r < recursions.size(); ++r) {
-    PointerSet read_later;
-    for (std::size_t later = r + 1; later < recursions.size(); ++later)
-      for (const Version& version : recursions[later].versions)
-        for (const Definition& d : version.definitions)
-          for_each_read(d.body, [&](const ir::Load& load) { read_later.insert(load.buffer.id()); });
-    result.passes.push_back(detail::hoist_one(std::move(recursions[r]), read_later, together, result.listed));
-  }
+  const Vector<PointerSet> read_later = detail::read_after_each(recursions);
+  for (std::size_t r = 0; r < recursions.size(); ++r)
+    for (Version& version : recursions[r].versions) detail::NodeFreer(result.once, read_later[r]).run(version);
+  for (std::size_t r = 0; r < recursions.size(); ++r)
+    result.passes.push_back(detail::hoist_one(std::move(recursions[r]), read_later[r], together, result.listed));
   return result;
 }
 
