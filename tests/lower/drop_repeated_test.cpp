@@ -90,6 +90,14 @@ void check(const Program& program) {
   check_values(program);
 }
 
+/// A tensor of `H` elements a node.
+ir::Buffer tensor_of(const Dim& H, const char* name, ir::Role role) {
+  ir::BufferInfo info;
+  info.name = name, info.role = role;
+  info.dims.push_back(dims::node), info.dims.push_back(H);
+  return ir::Buffer(std::move(info));
+}
+
 }  // namespace
 
 TEST_CASE("a product that a recursion and an output after it read is made once", "[lower]") {
@@ -122,13 +130,7 @@ TEST_CASE("what a recursion that is cut has of its own is not read later", "[low
 
 TEST_CASE("an operator of which a later recursion needs more than there is, is computed anew as a whole", "[lower]") {
   const Dim H("hidden", hidden);
-  const auto tensor = [&](const char* name, ir::Role role) {
-    ir::BufferInfo info;
-    info.name = name, info.role = role;
-    info.dims.push_back(dims::node), info.dims.push_back(H);
-    return ir::Buffer(std::move(info));
-  };
-  const ir::Buffer h = tensor("h", ir::Role::state), sides = tensor("sides", ir::Role::temp);
+  const ir::Buffer h = tensor_of(H, "h", ir::Role::state), sides = tensor_of(H, "sides", ir::Role::temp);
   const ir::Expr node = ir::Var::make("node"), i = ir::Var::make("i");
   const auto side = [&](int of) {  // where the node's field has that value
     lower::Definition d;
@@ -155,14 +157,8 @@ TEST_CASE("an operator of which a later recursion needs more than there is, is c
 
 TEST_CASE("what is the same for all leaves has rows where a later recursion reads them", "[lower]") {
   const Dim H("hidden", hidden);
-  const auto tensor = [&](const char* name, ir::Role role) {
-    ir::BufferInfo info;
-    info.name = name, info.role = role;
-    info.dims.push_back(dims::node), info.dims.push_back(H);
-    return ir::Buffer(std::move(info));
-  };
-  const ir::Buffer h = tensor("h", ir::Role::state), y = tensor("y", ir::Role::state);
-  const ir::Buffer zeros = tensor("zeros", ir::Role::temp);
+  const ir::Buffer h = tensor_of(H, "h", ir::Role::state), y = tensor_of(H, "y", ir::Role::state);
+  const ir::Buffer zeros = tensor_of(H, "zeros", ir::Role::temp);
   const auto define = [&](const ir::Buffer& buffer, const ir::Expr& node, const ir::Expr& i, const ir::Expr& body) {
     lower::Definition d;
     d.buffer = buffer, d.node = node, d.body = body;

@@ -91,11 +91,10 @@ struct BufferInfo {
   Scope scope = Scope::shared;
   // weight: number of the input; field, index: which array of the linearizer; dims over edges: which container
   int slot = -1;
-  int kept = -1;  // temporaries whose rows tables hold too: their number; such memory is not shared
-  bool recycled =
-      false;      // states: rows lie where the linearizer says (structure/state_rows.hpp), and serve several nodes
-  int lanes = 1;  // local buffers: the element is a vector of so many
-  Layout layout;  // empty until storage is planned
+  int kept = -1;          // temporaries whose rows tables hold too: their number; such memory is not shared
+  bool recycled = false;  // states: rows serve several nodes, as the linearizer says (structure/state_rows.hpp)
+  int lanes = 1;          // local buffers: the element is a vector of so many
+  Layout layout;          // empty until storage is planned
   Buffer packed_from;
   Buffer stored_in;
   std::uint32_t channels = 0;

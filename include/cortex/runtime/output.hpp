@@ -226,20 +226,14 @@ class Output {
     return std::find(arrays.root, arrays.root + arrays.num_roots, at.number) != arrays.root + arrays.num_roots;
   }
 
-  /// The state at a node that is at `place`: its bytes.
-  const std::byte* row(std::size_t state, const Place& place) const {
-    const runtime::StateView& shape = lease_->plan().states[state];
-    if (shape.recycled && !is_root(place)) [[unlikely]]
-      runtime::detail::not_kept(executable().states[state]);
-    return place.group->row(shape, place.number);
-  }
-
-  /// Where `state` has a value of a node that is at `place`: a readout has one at roots alone.
+  /// Where `state` has a value of a node that is at `place`: a readout has one at roots alone, and so has a state whose
+  /// rows serve several nodes.
   Place at_node(std::size_t state, const Node* node, Place place) const {
-    if (!executable().states[state].at_roots) [[likely]]
+    const runtime::StateSpec& spec = executable().states[state];
+    if (!spec.at_roots && !lease_->plan().states[state].recycled) [[likely]]
       return place;
     place = lease_->find(node, is_root);
-    if (place.number < 0) runtime::detail::no_readout(executable().states[state]);
+    if (place.number < 0) spec.at_roots ? runtime::detail::no_readout(spec) : runtime::detail::not_kept(spec);
     return place;
   }
 
@@ -252,7 +246,8 @@ class Output {
       runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
     if (!shape.runs.contiguous()) [[unlikely]]
       runtime::detail::in_pieces(executable().states[state]);
-    return {reinterpret_cast<const T*>(row(state, node)) + shape.runs.begin[0], std::size_t(shape.size)};
+    return {reinterpret_cast<const T*>(node.group->row(shape, node.number)) + shape.runs.begin[0],
+            std::size_t(shape.size)};
   }
 
   template <class T>
@@ -262,7 +257,7 @@ class Output {
     if (shape.dtype != dtype_of<T>) runtime::detail::wrong_element(executable().states[state], dtype_of<T>);
     if (out.size() < std::size_t(shape.size))
       runtime::detail::small_span(executable().states[state], std::size_t(shape.size), out.size());
-    runtime::copy_dense(shape, row(state, node), out.data());
+    runtime::copy_dense(shape, node.group->row(shape, node.number), out.data());
   }
 
   runtime::Lease lease_;
