@@ -471,7 +471,7 @@ class Experiments {
   /// Adds a row for each of `systems` that is there and wanted, on so many threads; 0: on all that are given.
   void contest(std::vector<Json>& rows, Model model, int hidden, const Batches& batches,
                const std::vector<std::string>& systems, int threads = 0) {
-    const Weights weights = random_weights(model, options_.hidden(hidden));
+    const Weights weights = random_weights(model, options_.hidden(hidden), batches.words);
     Contest contest(weights, batches, threads ? threads : options_.threads);
     for (const SystemKind& kind : present_)
       if (std::find(systems.begin(), systems.end(), kind.name) != systems.end()) contest.add(kind);

@@ -33,6 +33,7 @@
 #include "support/gpu_ways.hpp"
 #include "support/json.hpp"
 #include "support/recursion.hpp"
+#include "support/shortcuts.hpp"
 #include "support/system.hpp"
 
 namespace {
@@ -83,6 +84,7 @@ class OnGpu {
   virtual void run(const Roots& roots, float* out) = 0;
   virtual cortex::cuda::Counters counters(const Roots& roots) = 0;
   virtual std::string shape() const = 0;
+  virtual std::string shortcuts() const = 0;
   /// Leaves the device to others.
   virtual void rest() {}
 };
@@ -118,6 +120,7 @@ class Compiled : public OnGpu {
     if (timed_served_) timed_served_->stop();
   }
   std::string shape() const override { return shape_of(model_.code()); }
+  std::string shortcuts() const override { return shortcuts_of(model_.executable()); }
 
  private:
   template <class OneModel>
@@ -167,7 +170,7 @@ struct Systems {
 
   Systems() = default;
   Systems(const std::vector<Way>& ways, const cortex::cuda::Device& device, const Weights& weights) {
-    with_program(weights.model, int(weights.hidden), [&](const auto& program) {
+    with_program(weights, [&](const auto& program) {
       using Program = std::remove_cvref_t<decltype(program)>;
       // On all cores: that takes longer than all that is timed.
       std::vector<std::optional<cortex::Result<std::unique_ptr<OnGpu>>>> systems(ways.size());
@@ -358,7 +361,8 @@ std::vector<Json> rows_of(const Weights& weights, const Batches& batches, std::v
                                  {"device_bytes", one.counters.device_bytes},
                                  {"gflop", flops / 1e9},
                                  {"weight_bytes", weight_bytes},  // if every level reads them anew (E10)
-                                 {"nodes", batches.mean_nodes()}}));
+                                 {"nodes", batches.mean_nodes()},
+                                 {"shortcuts", one.system->shortcuts()}}));
   }
   std::fflush(stdout);
   return rows;

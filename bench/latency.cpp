@@ -73,9 +73,9 @@ int run(const Options& options) {
   for (const std::string& name : options.models) {
     const Model model = model_named(name);
     for (const int hidden : options.hidden_of(model)) {
-      const Weights weights = random_weights(model, hidden);
       for (const std::size_t batch : options.batch) {
         const Batches batches = batches_for(model, batch, trees);
+        const Weights weights = random_weights(model, hidden, batches.words);
         for (const int t : threads) {
           Contest contest(weights, batches, t);
           for (const SystemKind& kind : systems) contest.add(kind);

@@ -34,7 +34,7 @@ struct Options {
   std::vector<int> hidden_of(Model model) const { return hidden.empty() ? usual_hidden(model) : hidden; }
 };
 
-cortex::Tuned tuned(Model model, const Weights& weights, const Batches& batches, int threads, const std::string& log,
+cortex::Tuned tuned(const Weights& weights, const Batches& batches, int threads, const std::string& log,
                     const Options& options) {
   cortex::CompileOptions compiled;
   compiled.workers = workers_for(threads);
@@ -43,7 +43,7 @@ cortex::Tuned tuned(Model model, const Weights& weights, const Batches& batches,
   tune.seconds = options.seconds;
   tune.most_candidates = options.candidates;
   tune.log = log;
-  return with_program(model, int(weights.hidden), [&](const auto& program) {
+  return with_program(weights, [&](const auto& program) {
     return cortex::tune(program, batches.roots, binding(weights), tune, compiled);
   });
 }
@@ -58,7 +58,7 @@ Json measured(Model model, const Weights& weights, const Batches& batches, std::
     log += "/" + what + ".jsonl";
     for (char& c : log) c = c == ' ' ? '_' : c;
   }
-  const cortex::Tuned result = tuned(model, weights, batches, threads, log, options);
+  const cortex::Tuned result = tuned(weights, batches, threads, log, options);
   std::fprintf(talk(), "== %s: %zu measured beside the default; %s\n", what.c_str(), num_measured(result),
                to_string(result, options.lines).c_str());
   std::fflush(talk());

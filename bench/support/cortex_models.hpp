@@ -8,6 +8,7 @@
 #include <cortex/models/tree_gru.hpp>
 #include <cortex/models/tree_lstm.hpp>
 #include <cortex/models/tree_rnn.hpp>
+#include <utility>
 
 #include "data.hpp"
 
@@ -20,8 +21,8 @@ inline constexpr auto kids = cortex::children<&Node::left, &Node::right>;
 inline constexpr auto previous = cortex::optional_child<&Node::left>;
 
 /// h = tanh(e + U s + b), e being the word's vector.
-inline auto dag_rnn(int hidden) {
-  const cortex::Dim V("vocabulary", vocabulary), H("hidden", hidden);
+inline auto dag_rnn(int hidden, int words) {
+  const cortex::Dim V("vocabulary", words), H("hidden", hidden);
   cortex::Model<Node> m("dag_rnn", cortex::dag);
   auto Emb = m.input<float>("Emb", V, H), U = m.input<float>("U", H, H);
   auto b = m.input<float>("b", H);
@@ -34,8 +35,8 @@ inline auto dag_rnn(int hidden) {
 }
 
 /// MV-RNN without biases. Matrices lie by columns, M(n, j, i) being row i of column j, in the table too.
-inline auto mv_rnn(int hidden) {
-  const cortex::Dim V("vocabulary", vocabulary), H("hidden", hidden), side("side", 2);
+inline auto mv_rnn(int hidden, int words) {
+  const cortex::Dim V("vocabulary", words), H("hidden", hidden), side("side", 2);
   cortex::Model<Node> m("mv_rnn", cortex::tree);
   auto Emb_v = m.input<float>("Emb_v", V, H);
   auto Emb_M = m.input<float>("Emb_M", V, H, H);
@@ -65,8 +66,8 @@ inline auto mv_rnn(int hidden) {
 }
 
 /// A cell that is in no zoo: gates of both children, whose mixture a candidate is made of.
-inline auto gated(int hidden) {
-  const cortex::Dim V("vocabulary", vocabulary), H("hidden", hidden);
+inline auto gated(int hidden, int words) {
+  const cortex::Dim V("vocabulary", words), H("hidden", hidden);
   cortex::Model<Node> m("gated", cortex::tree);
   auto Emb = m.input<float>("Emb", V, H);
   auto W = m.input<float>("W", H, H), C = m.input<float>("C", H, H);
@@ -96,23 +97,28 @@ inline auto gated(int hidden) {
                                "body", [](auto n) { return is_leaf(n); }, leaf, inner));
 }
 
-/// Calls `take` with the program of a model.
+/// Calls `take` with the program of a model for so many words.
 template <class Take>
-decltype(auto) with_program(Model model, int hidden, Take take) {
+decltype(auto) with_program(Model model, int hidden, Take take, int words = vocabulary) {
   using namespace cortex::models;
-  const Sizes sizes{.vocabulary = vocabulary, .input = hidden, .hidden = hidden};
+  const Sizes sizes{.vocabulary = words, .input = hidden, .hidden = hidden};
   switch (model) {
     case Model::treefc: return take(tree_fc<Node>(word, left, right, sizes).program);
-    case Model::dagrnn: return take(dag_rnn(hidden));
+    case Model::dagrnn: return take(dag_rnn(hidden, words));
     case Model::treegru: return take(tree_gru<Node>(at_leaves(word), kids, sizes).program);
     case Model::treelstm: return take(tree_lstm<Node>(at_leaves(word), kids, sizes).program);
-    case Model::mvrnn: return take(mv_rnn(hidden));
-    case Model::gated: return take(gated(hidden));
+    case Model::mvrnn: return take(mv_rnn(hidden, words));
+    case Model::gated: return take(gated(hidden, words));
     case Model::lstm: return take(cortex::models::lstm<Node>(word, previous, sizes).program);
     case Model::treernn: return take(tree_rnn<Node>(at_leaves(word), kids, sizes).program);
     case Model::simpletreegru: return take(simple_tree_gru<Node>(at_leaves(word), kids, sizes).program);
     default: return take(cortex::models::gru<Node>(word, previous, sizes).program);
   }
+}
+/// With that which has such weights.
+template <class Take>
+decltype(auto) with_program(const Weights& weights, Take take) {
+  return with_program(weights.model, int(weights.hidden), std::move(take), weights.words);
 }
 
 }  // namespace bench

@@ -6,8 +6,7 @@
 namespace bench {
 
 std::unique_ptr<CortexSystem> compiled(const Weights& weights, const Recipe& recipe) {
-  return with_program(weights.model, int(weights.hidden),
-                      [&](const auto& program) { return compiled(program, recipe, weights); });
+  return with_program(weights, [&](const auto& program) { return compiled(program, recipe, weights); });
 }
 
 std::unique_ptr<CortexSystem> compiled(const Cell& cell, const Weights& weights, const Recipe& recipe) {

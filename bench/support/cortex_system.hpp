@@ -1,7 +1,6 @@
 // `cortex` and `cortex_nodedup`: the library itself.
 #pragma once
 
-#include <algorithm>
 #include <cortex/cortex.hpp>
 #include <map>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "shortcuts.hpp"
 #include "system.hpp"
 
 namespace bench {
@@ -76,14 +76,7 @@ class CompiledSystem : public CortexSystem {
     const auto result = timed_(roots);
     return {double(result.linearize_ns()) / 1e3, double(result.execute_ns()) / 1e3};
   }
-  /// What follows from weights alone is computed when they are bound in any case, and is no shortcut.
-  std::string shortcuts() const override {
-    const auto& all = executable().program.tabulations;
-    const auto of_words = [](const auto& table) { return table.rows != cortex::ir::Tabulation::Rows::once; };
-    const bool tables = memory().tables > 0 && std::any_of(all.begin(), all.end(), of_words);
-    const bool once = executable().shares_subtrees;
-    return std::string(tables ? "tables" : "") + (tables && once ? ", " : "") + (once ? "equal subtrees once" : "");
-  }
+  std::string shortcuts() const override { return shortcuts_of(executable(), memory().tables > 0); }
   cortex::CallMemory memory_of_call(const Roots& roots) override { return functor_(roots).memory(); }
   cortex::ModelMemory memory() const override { return functor_.memory(); }
   const cortex::runtime::Executable& executable() const override { return functor_.executable(); }

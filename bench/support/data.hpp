@@ -30,6 +30,7 @@ struct Batches {
   std::deque<Node> nodes;  // never moved
   std::vector<Roots> roots;
   std::vector<std::size_t> counts;  // nodes in each batch
+  int words = vocabulary;           // that there are
 
   Batches() = default;
   Batches(Batches&&) = default;
@@ -87,26 +88,10 @@ inline const Node* sequence(Batches& batches, int length, std::mt19937& random) 
   return last;
 }
 
-inline const Node* copy_of(Batches& batches, const examples::Phrase* phrase, const std::vector<int>& words) {
-  if (!phrase->left) return batches.add(words[std::size_t(phrase->word)]);
-  const Node* const left = copy_of(batches, phrase->left, words);
-  return batches.add(-1, left, copy_of(batches, phrase->right, words));
-}
-
-/// A word's rank by frequency, modulo the size of the vocabulary: rare words share their vectors with others, so that
-/// words are repeated about as often as they are in the treebank.
-inline std::vector<int> ranks(const examples::Treebank& bank) {
-  std::vector<long> count(std::size_t(bank.vocabulary.size()));
-  for (const examples::Phrase& phrase : bank.nodes)
-    if (!phrase.left) ++count[std::size_t(phrase.word)];
-  std::vector<int> order(count.size()), rank(count.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = int(i);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    const long of_a = count[std::size_t(a)], of_b = count[std::size_t(b)];
-    return of_a != of_b ? of_a > of_b : a < b;
-  });
-  for (std::size_t i = 0; i < order.size(); ++i) rank[std::size_t(order[i])] = int(i) % vocabulary;
-  return rank;
+inline const Node* copy_of(Batches& batches, const examples::Phrase* phrase) {
+  if (!phrase->left) return batches.add(phrase->word);
+  const Node* const left = copy_of(batches, phrase->left);
+  return batches.add(-1, left, copy_of(batches, phrase->right));
 }
 
 /// `count` batches of `size` structures, dealt in turn, so that each batch gets its share of sorted ones.
@@ -121,20 +106,22 @@ Batches deal(std::size_t count, std::size_t size, Make make) {
   return batches;
 }
 
-/// Trees of the treebank that stand for the whole by their sizes: those at equal distances in the order of size.
+/// Trees of the treebank's test split, with all words of that, that stand for the whole by their sizes: those at equal
+/// distances in the order of size.
 inline Batches sst_batches(std::size_t count, std::size_t size) {
   const auto directory = examples::find_sst();
   if (!directory)
     throw std::runtime_error("the Stanford Sentiment Treebank was not found: give its directory in CORTEX_SST");
   examples::Treebank bank;
   examples::read_ptb(*directory / "test.txt", bank);
-  const std::vector<int> words = ranks(bank);
   std::vector<std::pair<long, std::size_t>> sorted;  // by size, then as they stand in the treebank
   for (const examples::Phrase* tree : bank.trees) sorted.emplace_back(examples::size_of(tree).nodes, sorted.size());
   std::sort(sorted.begin(), sorted.end());
-  return deal(count, size, [&](Batches& batches, std::size_t i, std::size_t of) {
-    return copy_of(batches, bank.trees[sorted[(2 * i + 1) * sorted.size() / (2 * of)].second], words);
+  Batches batches = deal(count, size, [&](Batches& all, std::size_t i, std::size_t of) {
+    return copy_of(all, bank.trees[sorted[(2 * i + 1) * sorted.size() / (2 * of)].second]);
   });
+  batches.words = int(bank.vocabulary.size());
+  return batches;
 }
 
 }  // namespace detail

@@ -1,6 +1,6 @@
 // `dynet`: the models on DyNet, in its own terms, with its automatic batching: a graph is built for each batch, node by
-// node, and run forward once. It is built only against an install of yours (`bench/run --dynet PREFIX`), and is not part
-// of any test; tried with DyNet 2.1 on Eigen 3.4.
+// node, and run forward once. It is built only against an install of yours (`bench/run --dynet PREFIX`), and is not
+// part of any test; tried with DyNet 2.1 on Eigen 3.4.
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
 #include <dynet/init.h>
@@ -27,11 +27,11 @@ class DyNet : public System {
     initialize();
     for (const auto& [name, values] : setting.weights.values) {
       if (name.rfind("Emb", 0) == 0) {
-        const unsigned size = unsigned(values.size()) / vocabulary;
+        const unsigned words = unsigned(setting.weights.words), size = unsigned(values.size()) / words;
         // Columns first, as DyNet's matrices are, and as the table of matrices is.
         const dynet::Dim dim = size == H_ ? dynet::Dim({H_}) : dynet::Dim({H_, H_});
-        tables_[name] = parameters_.add_lookup_parameters(vocabulary, dim);
-        for (unsigned w = 0; w < vocabulary; ++w)
+        tables_[name] = parameters_.add_lookup_parameters(words, dim);
+        for (unsigned w = 0; w < words; ++w)
           tables_[name].initialize(w, {values.begin() + long(w * size), values.begin() + long((w + 1) * size)});
       } else {
         const unsigned columns = unsigned(values.size()) / H_;

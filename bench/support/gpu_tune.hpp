@@ -18,7 +18,7 @@ inline Json tuned_on(const cortex::cuda::Device& device, const Weights& weights,
   cortex::TuneOptions options;
   options.seconds = seconds;
   options.most_candidates = 1000;
-  const cortex::Tuned tuned = with_program(weights.model, int(weights.hidden), [&](const auto& program) {
+  const cortex::Tuned tuned = with_program(weights, [&](const auto& program) {
     return cortex::cuda::tune(program, batches.roots, binding(weights), device, options);
   });
   const std::size_t size = batches.roots[0].size();

@@ -13,7 +13,7 @@
 //             c = tanh(C (a h_left + (1 - a) h_right) + b_c), h = z c + (1 - z) max(h_left, h_right); at a leaf
 //             tanh(W x + b_c)
 //
-// There are 1000 words, and word vectors are as long as states.
+// There are 1000 words where nothing else is said, and word vectors are as long as states.
 #pragma once
 
 #include <algorithm>
@@ -42,6 +42,7 @@ inline Model model_named(std::string_view name) {
   throw std::runtime_error("no model is called '" + std::string(name) + "'");
 }
 
+/// The words that there are, but in the treebank's trees.
 inline constexpr int vocabulary = 1000;
 
 /// The numbers of a state: of two states the first, which is what systems are asked for, comes first.
@@ -70,6 +71,7 @@ struct Weights {
   Model model;
   std::size_t hidden;
   std::map<std::string, std::vector<float>> values;
+  int words = vocabulary;
 
   const std::vector<float>& operator()(const std::string& name) const {
     const auto found = values.find(name);
@@ -98,9 +100,9 @@ struct Weights {
 };
 
 /// Random weights from a fixed seed, at scales that keep states apart from 0 and from their limits at any depth.
-inline Weights random_weights(Model model, int hidden) {
-  Weights w{model, std::size_t(hidden), {}};
-  const std::size_t H = w.hidden, V = vocabulary;
+inline Weights random_weights(Model model, int hidden, int words = vocabulary) {
+  Weights w{model, std::size_t(hidden), {}, words};
+  const std::size_t H = w.hidden, V = std::size_t(words);
   unsigned seed = 1;
   const auto add = [&](const std::string& name, std::size_t count, float scale) {
     w.values[name] = examples::random_weights(count, scale, seed++);

@@ -40,7 +40,7 @@ struct Tensors {
 
   explicit Tensors(const Weights& w) {
     const auto H = std::int64_t(w.hidden);
-    Emb = of(w(w.model == Model::mvrnn ? "Emb_v" : "Emb"), {vocabulary, H});
+    Emb = of(w(w.model == Model::mvrnn ? "Emb_v" : "Emb"), {w.words, H});
     switch (w.model) {
       case Model::treefc: W = joined(w, {"W"}, 2 * H), b = joined(w, {"b"}, 1); break;
       case Model::dagrnn: U = joined(w, {"U"}, H), b = joined(w, {"b"}, 1); break;
@@ -55,7 +55,7 @@ struct Tensors {
       case Model::mvrnn:
         W = joined(w, {"W_v"}, 2 * H), U = joined(w, {"W_M"}, 2 * H);
         // by rows, as the equations have it
-        Emb_M = of(w("Emb_M"), {vocabulary, H, H}).transpose(1, 2).contiguous();
+        Emb_M = of(w("Emb_M"), {w.words, H, H}).transpose(1, 2).contiguous();
         break;
       default:
         W = joined(w, {"weight_ih_l0"}, H), U = joined(w, {"weight_hh_l0"}, H);

@@ -546,6 +546,7 @@ TEST_CASE("the greatest of vectors is found by logic at every level of x86-64") 
   auto body = m.compute("body", H, [&](auto n, auto i) { return max(h(next(n), i), cast<float>(a(n))); });
   const auto program = m.recursion_op(h, body);
   for (const int level : {2, 3, 4}) {
+    if (Target::x86_64(level).vector_bytes > test::best_target().vector_bytes) continue;  // which this CPU does not run
     CAPTURE(level);
     const auto model = compile(program, Schedule::standard(), CompileOptions{}.on(Target::x86_64(level)));
     const std::string text = model.print("llvm");

@@ -73,7 +73,7 @@ TEST_CASE("a node of many products equals its equations, on any number of worker
     auto model = test::compile_here(program, Schedule::standard().workers(workers));
     model.use(std::make_shared<Workers>(workers - 1));
     const std::string text = model.executable().llvm_text, calls = text.substr(text.find("\ndefine void @") + 1);
-    CHECK((!test::built_with_llvm() || 10 * calls.size() < text.size()));
+    CHECK((!test::built_with_llvm() || 5 * calls.size() < text.size()));  // in one function they would be the same
     for (std::size_t l = 0; l < layers; ++l) model.bind("W" + std::to_string(l), weights[l]);
     const auto results = model(roots);
     std::vector<float> all;

@@ -1,7 +1,7 @@
 // Random models of the whole grammar (several recursions that go up, down or nowhere, readouts, switches, branches on
 // any of the structure), and programs of whatever the language has, on random trees, graphs and sequences under random
-// schedules, compiled, against the equations interpreted. `tests/run --cases N` runs N cases in place of the suite's
-// own number; with CORTEX_SEED they begin at another model.
+// schedules, compiled for vectors of one width or another, against the equations interpreted. `tests/run --cases N`
+// runs N cases in place of the suite's own number; with CORTEX_SEED they begin at another model.
 #include <catch2/catch.hpp>
 #include <optional>
 
@@ -23,10 +23,11 @@ struct Tally {
 /// `forests` cases for each schedule of a random model or program.
 void check(const GraphCase& model, std::uint64_t seed, const Schedule& schedule, int forests,
            const std::shared_ptr<Workers>& pool, Tally& tally) {
-  INFO("seed " << seed << ", " << text_of(schedule) << "\n" << ra::print(model.graph));
+  const Target target = target_of(seed);
+  INFO("seed " << seed << ", " << target.cpu << ", " << text_of(schedule) << "\n" << ra::print(model.graph));
   std::optional<RandomFunctor> functor;
   try {
-    functor.emplace(compile_model(model, schedule));
+    functor.emplace(compile_model(model, schedule, target));
   } catch (const Error& error) {
     if (error.code != Code::invalid_schedule) FAIL(error.message);
     ++tally.refused;  // with a sentence: what may be refused is tested elsewhere

@@ -107,3 +107,35 @@ TEST_CASE("a loop over elements is cut where its condition changes", "[lower]") 
   // Functions of part of a vector cost as much as those of a whole one.
   CHECK(count(scheduled_halves(20, 12, true), "= select(") == 1);
 }
+
+TEST_CASE("branches are specialized by the graph as it is written, which is what calls sort nodes by", "[lower]") {
+  // Cut at r = 3 the sum is of two products with u, so that a side is worth a version of its own that was not before.
+  Dim A("a", 33), B("b", 2), R("r", 4), Q("q", 4);
+  Model<Cell> m("sides", cortex::dag);
+  auto u = m.input<float>("u", A, B, Q), v = m.input<float>("v", A, B, Q);
+  auto w = m.input<float>("w", A, B, R, Q);
+  auto t = m.placeholder<float>("t", B);
+  auto s = m.placeholder<float>("s", A, B);
+  auto one = m.compute("one", A, B, [&](auto, auto i, auto) { return 0.5F + 0.0F * cast<float>(i); });
+  auto other = m.compute("other", A, B, [&](auto, auto i, auto j) {
+    return sum(R, [&](auto r) {
+      return sum(Q,
+                 [&](auto q) { return u(i, j, q) * select(r < 3 && i < 1, 0.5F, 0.0F) - v(i, j, q) - w(i, j, r, q); });
+    });
+  });
+  auto tree = m.recursion(
+      t, m.compute("below", B, [&](auto n, auto j) { return 0.5F + sum(kids(n), [&](auto k) { return t(k, j); }); }));
+  auto sides = m.recursion(s, m.if_then_else(
+                                  "side", [&](auto n) { return word(n) == 2; }, one, other));
+  const auto program = m.program(sides, tree);
+  CHECK(lower::lower(program.graph(), Schedule::standard()).parts ==
+        ra::questions(program.graph(), Schedule::standard()).parts());
+  auto model = test::compile_here(program);
+  model.bind("u", std::vector<float>(33 * 8, 0.5F)).bind("v", std::vector<float>(33 * 8, 0.5F));
+  model.bind("w", std::vector<float>(33 * 32, 0.25F));
+  const Cell leaf{1}, top{3, nullptr, nullptr, {&leaf}};
+  std::vector<float> values(66);
+  model(top).copy_root(0, "s", values);
+  CHECK(values[0] == Approx(3 * 4 * 0.25 - 8 - 4));
+  CHECK(values[65] == Approx(-8 - 4));
+}

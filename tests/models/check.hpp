@@ -229,13 +229,13 @@ inline std::vector<NamedSchedule> all_schedules() {
 /// and inside other roots' structures. `oracle(weights, items)` gives the equations over those items.
 template <class T, class Program, class MakeOracle>
 void check_model(const Program& program, Shape shape, std::size_t D, std::size_t H, const MakeOracle& oracle,
-                 const std::vector<NamedSchedule>& schedules, int large = 40) {
+                 const std::vector<NamedSchedule>& schedules, int large = 40, const Target& target = best_target()) {
   const Weights weights{random_weights(program.graph(), unsigned(H)), D, H};
   for (const auto& [name, schedule] : schedules) {
-    auto model = compile_here(program, schedule);
+    auto model = compile_here(program, schedule, target);
     if (schedule.max_workers > 1) model.use(std::make_shared<Workers>(1));
     bind_all<T>(model, weights.values);
-    CAPTURE(program.name(), name, H);
+    CAPTURE(program.name(), name, H, target.cpu);
     CHECK(model(std::vector<const Item*>()).size() == 0);
     for (const int roots : {1, 1, 2, 3, 7, 10}) {
       Items items = forest(shape, roots, roots == 1 ? 1 : large, unsigned(100 * roots) + unsigned(H));
@@ -248,19 +248,22 @@ void check_model(const Program& program, Shape shape, std::size_t D, std::size_t
   }
 }
 
-/// The same for several sizes: an odd small one under all schedules, larger ones as models are compiled by default.
+/// The same for several sizes: an odd small one under all schedules, larger ones as models are compiled by default, the
+/// first of these for narrower vectors, too.
 /// What names its own larger size is a variant, and has the first and the last of the schedules.
 template <class T = float, class MakeProgram, class MakeOracle>
 void check_sizes(const MakeProgram& make, Shape shape, bool has_input, const MakeOracle& oracle,
                  std::vector<int> hidden = {33, 64}) {
-  const auto run = [&](int H, const std::vector<NamedSchedule>& schedules) {
+  const auto run = [&](int H, const std::vector<NamedSchedule>& schedules, const Target& target = best_target()) {
     const int D = has_input ? 5 : H;
-    check_model<T>(make(D, H), shape, std::size_t(D), std::size_t(H), oracle, schedules, H < 64 ? 40 : 12);
+    check_model<T>(make(D, H), shape, std::size_t(D), std::size_t(H), oracle, schedules, H < 64 ? 40 : 12, target);
   };
   const std::vector<NamedSchedule> all = all_schedules();
   run(7, hidden.size() > 1 ? all : std::vector{all.front(), all.back()});
   if (!built_with_llvm()) hidden = {16};  // the interpreter takes its time
   for (const int H : hidden) run(H, {{"standard", Schedule::standard()}});
+  for (const Target& target : narrower_targets())
+    if (!hidden.empty()) run(hidden[0], {{"standard", Schedule::standard()}}, target);
 }
 
 }  // namespace cortex::test

@@ -272,3 +272,41 @@ TEST_CASE("the tuner takes schedules of models whose states share rows", "[runti
       attention(cortex::tree), batches, [](auto& model) { bind(model); }, options, CompileOptions{}.on(best_target()));
   CHECK(!tuned.candidates.empty());
 }
+
+TEST_CASE("workers meet in each level where a row that one reads whole serves another node later", "[runtime]") {
+  Dim V("vocabulary"), D("keys", width), E("values", width);
+  Model<Vertex> m("leaves_read", cortex::sequence);
+  auto Emb = m.input<float>("Emb", V, D);
+  auto S_of = m.placeholder<float>("S", D, E);
+  auto body =
+      m.compute("body", D, E, [&](auto n, auto d, auto e) {  // of which each worker has its own slice throughout
+        return 0.5f * sum(kids(n), [&](auto c) { return S_of(c, d, e); }) + Emb(word(n), d) * Emb(word(n), e + 0);
+      });
+  auto S = m.recursion(S_of, body);
+  auto read = m.compute("read", E, [&](auto n, auto e) {
+    return sum(D, [&](auto d) { return Emb(word(n), d) * (S(n, d, e) + S(n, e + 0, d + 0)); });
+  });
+  auto written = m.compute("written", E, [&](auto n, auto e) { return Emb(word(n), e + 0); });
+  const auto program = m.program(m.output<float>("y", E, [&](auto n, auto e) {
+    return m.if_then_else(
+        "either", [](auto k) { return is_leaf(k); }, read, written)(n, e);
+  }));
+  for (const Schedule& schedule : {standard.workers(2), standard.specialize_if_else().workers(2)}) {
+    CAPTURE(to_string(schedule));
+    auto model = compile(program, schedule, CompileOptions{}.on(best_target()));
+    CHECK(recycles(model.executable()));
+    const std::string text = model.print("scheduled"), levels = text.substr(text.find("for b_idx"));
+    CHECK(levels.find("\n  barrier") != levels.npos);
+    model.use(std::make_shared<Workers>(1));
+    model.bind("Emb", weight("Emb"));
+    std::vector<Vertex> words(300);
+    for (std::size_t i = 1; i < words.size(); ++i) words[i].kids.push_back(&words[i - 1]);
+    std::vector<float> first;
+    for (int call = 0; call < 100; ++call) {
+      const auto result = model(words.back());
+      const auto values = result.node(&words[0]);
+      if (first.empty()) first.assign(values.begin(), values.end());
+      REQUIRE(std::equal(first.begin(), first.end(), values.begin()));
+    }
+  }
+}

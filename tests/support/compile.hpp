@@ -1,6 +1,7 @@
 // Compiling models in tests: for this machine, or for the interpreter where the build has no LLVM.
 #pragma once
 
+#include <cstdint>
 #include <random>
 #include <vector>
 
@@ -30,10 +31,27 @@ inline void need_llvm() {
 
 inline Target best_target() { return built_with_llvm() ? runtime::host_target() : Target::interpreter(); }
 
+/// The levels of x86-64 that have narrower vectors than this CPU: it runs their code, whose tiles have other shapes.
+inline std::vector<Target> narrower_targets() {
+  std::vector<Target> narrower;
+  for (const int level : {2, 3})
+    if (Target::x86_64(level).vector_bytes < best_target().vector_bytes && built_with_llvm())
+      narrower.push_back(Target::x86_64(level));
+  return narrower;
+}
+
+/// One target or another for each number.
+inline Target target_of(std::uint64_t number) {
+  std::vector<Target> all = narrower_targets();
+  all.push_back(best_target());
+  return all[number % all.size()];
+}
+
 template <class Program>
-auto compile_here(const Program& program, const Schedule& schedule = Schedule::standard()) {
+auto compile_here(const Program& program, const Schedule& schedule = Schedule::standard(),
+                  const Target& target = best_target()) {
   CompileOptions options;
-  options.target = best_target();
+  options.target = target;
   return compile(program, schedule, options);
 }
 

@@ -136,8 +136,12 @@ inline double dense_elements(const BufferInfo& buffer) {
 }
 inline double dense_bytes(const BufferInfo& buffer) { return dense_elements(buffer) * double(size_of(buffer.dtype)); }
 
-/// Whether rows are so large that it pays to have few of them, whose numbers are looked up.
-inline bool has_large_rows(const BufferInfo& state) { return dense_bytes(state) >= 4096; }
+/// Whether rows are matrices so large that it pays to have few of them, whose numbers are looked up.
+inline bool has_large_rows(const BufferInfo& state) {
+  int dims = 0;
+  for (const Dim& dim : state.dims) dims += dim.extent() > 0;
+  return dims > 1 && dense_bytes(state) >= 4096;
+}
 
 /// Bytes that a buffer on chip takes of each worker's fast memory, where all begin at multiples of 16.
 inline std::int64_t chip_bytes(const BufferInfo& buffer) {

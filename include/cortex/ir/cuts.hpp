@@ -57,7 +57,8 @@ class Between {
 
   Expr select(Mutator& self, const Select& n) const {
     const int known = truth(n.condition);
-    return known < 0 ? self.children(n) : self(known ? n.then_value : n.else_value);
+    if (known >= 0) return self(known ? n.then_value : n.else_value);
+    return Select::make(self(rest_of(n.condition)), self(n.then_value), self(n.else_value));
   }
 
   Expr binary(Mutator& self, const Binary& n) const {
@@ -73,6 +74,14 @@ class Between {
   }
 
  private:
+  /// A condition that is not known, without those of its parts that are.
+  Expr rest_of(const Expr& condition) const {
+    const auto* n = condition.as<Binary>();
+    if (!n || (n->op != BinaryOp::logical_and && n->op != BinaryOp::logical_or)) return condition;
+    if (truth(n->a) >= 0) return rest_of(n->b);
+    if (truth(n->b) >= 0) return rest_of(n->a);
+    return Binary::make(n->op, rest_of(n->a), rest_of(n->b));
+  }
   /// 1 or 0 if a condition has that value on the whole piece, else -1.
   int truth(const Expr& condition) const {
     if (const auto* n = condition.as<Unary>(); n && n->op == UnaryOp::logical_not) {

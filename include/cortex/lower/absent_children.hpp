@@ -32,7 +32,7 @@ class AbsenceFolder {
             return self(known ? select.then_value : select.else_value);
           const ir::Expr condition = self(select.condition);
           if (const auto known = ir::as_int(condition)) return self(*known ? select.then_value : select.else_value);
-          return ir::Select::make(condition, self(select.then_value), self(select.else_value));
+          return choice(condition, self(select.then_value), self(select.else_value));
         });
   }
 
@@ -75,6 +75,14 @@ class AbsenceFolder {
     // The product, the greatest and the least of zeros are zero too, but of no elements they are not.
     if (is_zero(body) && (reduce.op == ir::ReduceOp::sum || ir::as_int(extent).value_or(0) > 0)) return body;
     return ir::Reduce::make(reduce.op, {reduce.axis.var, reduce.axis.dim, extent}, body);
+  }
+
+  /// A choice between what is absent and 0, as beyond the edge of a grid, is absent.
+  ir::Expr choice(const ir::Expr& condition, const ir::Expr& a, const ir::Expr& b) const {
+    const auto none = [&](const ir::Expr& e) { return is_zero(e) || ir::as_float(e) == 0.0; };
+    if (is_zero(a) && none(b)) return a;
+    if (is_zero(b) && none(a)) return b;
+    return ir::Select::make(condition, a, b);
   }
 
   ir::Expr arithmetic(const ir::Binary& op, const ir::Expr& a, const ir::Expr& b) const {

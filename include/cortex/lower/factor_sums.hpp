@@ -3,6 +3,11 @@
 //
 //   sum(j, z[n,i] * W[i,j] * s[n,j] * mask[i,j])      ->   z[n,i] * sum(j, W[i,j] * mask[i,j] * s[n,j])
 //
+// A choice by indices between such products and 0, as at the edges of a grid, becomes one of what is multiplied:
+//
+//   sum(dx, select(x + dx >= 1, W[i,dx] * h[n,x + dx - 1], 0))   ->   sum(dx, W[i,dx] * select(x + dx >= 1, h[n,x + dx
+//   - 1], 0))
+//
 // Factors that are the same for all outputs, such as a child's weight, stay with what is multiplied, and a sum that is
 // all of another one is left to `split_reductions`. Before sums are divided and reductions split; what is of weights
 // alone is then computed once (`hoist`).
@@ -28,7 +33,7 @@ class SumFactorer {
       const bool alone = &sum == body_.get();
       body_ = sum.body;
       around_.push_back(sum.axis.var);
-      const ir::Expr body = self(sum.body);
+      const ir::Expr body = with_chosen_factors(self(sum.body));
       around_.pop_back();
       const ir::Expr product = factored(sum.axis, body, alone);
       if (product) return product;
@@ -55,9 +60,48 @@ class SumFactorer {
       if (!leaves) staying.push_back(f);
     }
     if (out.empty() && (of_weights.size() < 2 || rest.empty())) return {};
-    const bool apart = of_weights.size() > 1;  // else what stays keeps its order
+    const bool apart = of_weights.size() > 1 && !rest.empty();  // else what stays keeps its order
     const ir::Expr product = apart ? product_of({}, of_weights) * product_of({}, rest) : product_of({}, staying);
     return product_of(ir::Reduce::make(ir::ReduceOp::sum, axis, product), out);
+  }
+
+  /// A choice by indices alone between a sum of products and 0 as that sum, with a choice in each product. What weights
+  /// have a choice for at each of their elements stays: it is of them that such a choice is.
+  ir::Expr with_chosen_factors(const ir::Expr& e) const {
+    const auto* either = e.as<ir::Select>();
+    if (!either) return e;
+    const bool first = ir::as_float(either->else_value) == 0.0, second = ir::as_float(either->then_value) == 0.0;
+    bool of_indices = true;
+    ir::visit_with(
+        either->condition, [&](const ir::UfCall&) { of_indices = false; },
+        [&](const ir::Load&) { of_indices = false; });
+    if (first == second || !of_indices || !ir::uses_any(either->condition, around_)) return e;
+    return with_choices(first ? either->then_value : either->else_value, *either, first);
+  }
+  ir::Expr with_choices(const ir::Expr& e, const ir::Select& either, bool first) const {
+    const auto* binary = e.as<ir::Binary>();
+    if (const auto* unary = e.as<ir::Unary>(); unary && unary->op == ir::UnaryOp::neg)
+      return ir::Unary::make(unary->op, with_choices(unary->a, either, first));
+    if (binary && (binary->op == ir::BinaryOp::add || binary->op == ir::BinaryOp::sub)) {
+      const ir::Expr a = with_choices(binary->a, either, first);
+      return ir::binary(binary->op, a, with_choices(binary->b, either, first));
+    }
+    Vector<Factor> factors, of_weights, rest;
+    collect(e, false, factors);
+    for (const Factor& f : factors) {
+      const bool is_kernel = !f.divides && is_of_weights(f.e) && ir::uses_any(f.e, around_);
+      (is_kernel && !has_all_of(f.e, either.condition) ? of_weights : rest).push_back(f);
+    }
+    const ir::Expr chosen = rest.empty() || of_weights.empty() ? e : product_of({}, rest);
+    const ir::Expr choice =
+        ir::Select::make(either.condition, first ? chosen : either.then_value, first ? either.else_value : chosen);
+    return chosen.same_as(e) ? choice : ir::binary(ir::BinaryOp::mul, product_of({}, of_weights), choice);
+  }
+  /// Whether `e` uses all variables that `condition` does.
+  static bool has_all_of(const ir::Expr& e, const ir::Expr& condition) {
+    bool all = true;
+    ir::visit_with(condition, [&](const ir::Var& var) { all &= ir::uses(e, ir::handle_of(var)); });
+    return all;
   }
 
   static void collect(const ir::Expr& e, bool divides, Vector<Factor>& factors) {

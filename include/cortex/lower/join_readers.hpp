@@ -6,7 +6,8 @@
 //     ->
 //   for b: for n: {S[n,d,e] = f(n) * S[prev(n),d,e] + k[n,d] * v[n,e]; y[n,e] = sum(d, q[n,d] * S[n,d,e])}
 //
-// Only if all that reads the state later can move, but for readouts of the roots' own. Before reductions are split.
+// Only if all that reads the state later can move, but for readouts of the roots' own, and multiplies it with no
+// weight: such a product is faster for all nodes at once. Before reductions are split.
 #pragma once
 
 #include <utility>
@@ -14,6 +15,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/lower/definition.hpp"
+#include "cortex/ra/schedule.hpp"
 
 namespace cortex::lower {
 
@@ -54,7 +56,7 @@ class ReaderMover {
     const Vector<Definition>& definitions = move.from->definitions;
     for (const Definition& d : definitions) {
       move.readers.push_back(reads(d, state_));
-      if (move.readers.back() && !reads_at_node(d)) return false;
+      if (move.readers.back() && (!reads_at_node(d) || multiplies_by_weights(d))) return false;
     }
     if (later.direction == ra::Direction::roots || !contains(move.readers, true)) return true;
     if (later.direction != ra::Direction::none || move.from->number >= 0) return false;
@@ -89,6 +91,21 @@ class ReaderMover {
   static bool reads(const Definition& d, const ir::Buffer& buffer) {
     bool found = false;
     for_each_read(d.body, [&](const ir::Load& load) { found |= load.buffer == buffer; });
+    return found;
+  }
+  /// Whether a sum of it is of products of the state with a weight.
+  bool multiplies_by_weights(const Definition& d) const {
+    bool found = false;
+    ir::visit_with(d.body, [&](const ir::Reduce& sum) {
+      bool of_state = false, of_weight = false;
+      ir::visit_with(
+          sum.body, [](const ir::Reduce&) { return false; },
+          [&](const ir::Load& load) {
+            of_state |= load.buffer == state_;
+            of_weight |= is_matrix(ir::handle_of(load), vars_of(d.indices), {sum.axis.var});
+          });
+      found |= of_state && of_weight;
+    });
     return found;
   }
   bool reads_at_node(const Definition& d) const {
@@ -163,9 +180,10 @@ class ReaderMover {
 
 }  // namespace detail
 
-/// Moves what reads states that are large, of recursions upwards, and no results.
-inline void join_readers(Vector<Recursion>& recursions, const ra::Graph& graph) {
-  if (graph.results < 0) return;
+/// Moves what reads states that are large, of recursions upwards, and no results. Where the recursion is cut, nothing
+/// may come behind the place.
+inline void join_readers(Vector<Recursion>& recursions, const ra::Graph& graph, const Schedule& schedule) {
+  if (graph.results < 0 || !schedule.refactored.empty()) return;
   for (std::size_t s = std::size_t(graph.results); s < graph.states.size(); ++s) {
     const ir::Buffer& state = graph.ops[std::size_t(graph.states[s].placeholder)].buffer;
     const std::size_t r = std::size_t(graph.states[s].recursion);

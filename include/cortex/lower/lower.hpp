@@ -64,12 +64,13 @@ enum class Ahead : std::uint8_t { at_once, apart };
 /// The ILIR of a graph under `schedule`, at level `loops`: every temporary explicit, one row per node. The list of
 /// steps:
 inline ir::Program lower(const ra::Graph& written, const Schedule& schedule, Ahead ahead = Ahead::at_once) {
-  const ra::Graph graph = cut_sums(written);                       // L1: sums over what is put together become several
-  const ra::Questions questions = ra::questions(graph, schedule);  // S2: what specialized branches ask of the nodes
+  const ra::Graph graph = cut_sums(written);  // L1: sums over what is put together become several
+  // S2: what specialized branches ask of the nodes; the run time asks the same of the graph as it is written
+  const ra::Questions questions = ra::questions(written, schedule);
   // L3: a body for each side of a specialized branch; L6: zero initial states and empty sums vanish from it
   Vector<Recursion> recursions = make_versions(graph, schedule, questions);
-  join_readers(recursions, graph);      // L2: what reads a large state at its own node is computed beside it
-  drop_repeated(recursions, schedule);  // L3: what a recursion has computed, later ones read
+  join_readers(recursions, graph, schedule);  // L2: what reads a large state at its own node is computed beside it
+  drop_repeated(recursions, schedule);        // L3: what a recursion has computed, later ones read
   multiply_below(recursions, graph, schedule, questions);  // products of a child's state are made there
   factor_sums(recursions);                                 // L1: products with a matrix are no more than that
   distribute_sums(recursions);                             // L1: weighed sums of products are sums of each

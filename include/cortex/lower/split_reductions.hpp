@@ -2,6 +2,7 @@
 // too, so that lowering sees only plain reductions and elementwise bodies (paper section 4.1, L1).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/lower/definition.hpp"
+#include "cortex/lower/index_sums.hpp"
 #include "cortex/lower/unfold.hpp"
 
 namespace cortex::lower {
@@ -146,14 +148,21 @@ class ReductionSplitter {
   /// one, if a term is no product with a weight by outputs and what is summed over, or if two have the same weight,
   /// which is then read once.
   ir::Expr sums_of_products(const ir::Expr& sum) {
-    const auto& reduce = *sum.as<ir::Reduce>();
-    if (reduce.op != ir::ReduceOp::sum || reduce.axis.dim.kind() != DimKind::dense || !is_float(sum.dtype())) return {};
-    Vector<ir::Expr> products, weights;
-    terms_of(reduce.body, products);
+    if (!is_float(sum.dtype())) return {};
+    Vector<ir::ReduceAxis> axes;
+    Vector<ir::Expr> summed, products, weights;
+    ir::Expr body = sum;
+    while (const auto* reduce = body.as<ir::Reduce>()) {
+      if (reduce->op != ir::ReduceOp::sum || reduce->axis.dim.kind() != DimKind::dense) return {};
+      axes.push_back(reduce->axis);
+      summed.push_back(reduce->axis.var);
+      body = reduce->body;
+    }
+    terms_of(body, products);
     for (const ir::Expr& product : products)
-      if (!add_weights(product, reduce.axis.var, weights)) return {};
-    if (products[0].same_as(reduce.body)) return {};
-    return apart(reduce, reduce.body);
+      if (!add_weights(product, summed, weights)) return {};
+    if (products[0].same_as(body)) return {};
+    return apart(axes, body);
   }
 
   /// The terms of a sum or difference.
@@ -169,46 +178,88 @@ class ReductionSplitter {
   }
 
   /// Adds what `product` reads of weights by outputs and what is summed over. False if that is nothing, or known.
-  bool add_weights(const ir::Expr& product, const ir::Expr& summed, Vector<ir::Expr>& weights) const {
+  bool add_weights(const ir::Expr& product, const Vector<ir::Expr>& summed, Vector<ir::Expr>& weights) const {
     const auto* binary = product.as<ir::Binary>();
     if (!binary || binary->op != ir::BinaryOp::mul) return false;
     const std::size_t before = weights.size();
     bool again = false;
     ir::visit_with(product, [&](const ir::Load& load) {
       const ir::Expr e = ir::handle_of(load);
-      if (!is_matrix(e, vars_of(scope_), {summed})) return;
+      if (!is_matrix(e, vars_of(scope_), summed)) return;
       for (std::size_t w = 0; w < before; ++w) again |= ir::equal(weights[w], e);
       weights.push_back(e);
     });
     return weights.size() > before && !again;
   }
 
-  /// `e`, which `reduce` adds up, with a contraction of its own in place of each term.
-  ir::Expr apart(const ir::Reduce& reduce, const ir::Expr& e) {
+  /// `e`, which is added up over `axes`, with a contraction of its own in place of each term.
+  ir::Expr apart(const Vector<ir::ReduceAxis>& axes, const ir::Expr& e) {
     const auto* binary = e.as<ir::Binary>();
-    if (const auto* unary = e.as<ir::Unary>()) return ir::Unary::make(unary->op, apart(reduce, unary->a));
+    if (const auto* unary = e.as<ir::Unary>()) return ir::Unary::make(unary->op, apart(axes, unary->a));
     if (binary->op != ir::BinaryOp::mul) {
-      const ir::Expr a = apart(reduce, binary->a);  // in this order, which numbers them
-      return ir::binary(binary->op, a, apart(reduce, binary->b));
+      const ir::Expr a = apart(axes, binary->a);  // in this order, which numbers them
+      return ir::binary(binary->op, a, apart(axes, binary->b));
     }
-    return define(ir::Reduce::make(reduce.op, reduce.axis, e), "sum");
+    ir::Expr sum = e;
+    for (const ir::ReduceAxis& axis : reversed(axes)) sum = ir::Reduce::make(ir::ReduceOp::sum, axis, sum);
+    return define(sum, "sum");
   }
 
   /// In the body of a reduction, whatever depends on what is summed over and on none of the outputs would be computed
   /// once per output. It is computed before where it is dearer than to read it, which over children only functions and
   /// quotients are; but for what reads two children: there are values of nodes and of edges, and none of pairs.
+  /// So is what depends on some of the outputs and has few values.
   ir::Expr precompute(const ir::Expr& e, const ir::Reduce& reduce, const Vector<ir::Expr>& outputs) {
-    const bool leaf =
-        e.as<ir::Load>() || e.as<ir::FloatImm>() || e.as<ir::IntImm>() || e.as<ir::Var>() || e.as<ir::UfCall>();
+    const bool leaf = is_read_as_it_is(e) || e.as<ir::FloatImm>() || e.as<ir::IntImm>() || e.as<ir::UfCall>();
     if (leaf || !is_float(e.dtype()) || outputs.empty()) return e;
-    const bool worth_it = reduce.axis.dim.kind() == DimKind::dense || ir::has_functions(e);
+    const bool dense = reduce.axis.dim.kind() == DimKind::dense, worth_it = dense || ir::has_functions(e);
     const auto of_pairs = [&] {
       int read = 0;
       for (const Child& child : children_) read += ir::uses(e, child.k);
       return read > 1;
     };
     if (worth_it && !ir::uses_any(e, outputs) && ir::uses(e, reduce.axis.var) && !of_pairs()) return define(e, "pre");
+    if (const ir::Expr read = dense && !of_pairs() ? read_of_few(e) : ir::Expr()) return read;
     return ir::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce, outputs); });
+  }
+
+  /// Whether `e` is an element of a tensor, at indices that cost nothing to find.
+  static bool is_read_as_it_is(const ir::Expr& e) {
+    const auto* load = e.as<ir::Load>();
+    if (!load) return false;
+    bool simple = true;
+    for (const ir::Expr& index : load->indices)
+      ir::visit_with(index, [&](const ir::Binary& n) {
+        simple &= n.op == ir::BinaryOp::add || n.op == ir::BinaryOp::sub || n.op == ir::BinaryOp::mul;
+      });
+    return simple;
+  }
+
+  /// The read of a definition that has each value of `e` once, if it has a few for all places at which it is summed up,
+  /// and is dear: an activation in a sum over two axes, or the elements that windows over a grid have in common. To
+  /// write and read a value again takes as long as some arithmetic.
+  ir::Expr read_of_few(const ir::Expr& e) {
+    Element element = element_of(e, scope_);
+    double places = 1;
+    bool summed = false;
+    for (std::size_t i = 0; i < scope_.size(); ++i) {
+      places *= double(scope_[i].dim.extent());
+      summed |= i >= whole_.indices.size() && ir::uses(e, scope_[i].var);
+    }
+    if (!element.value || element.values == 0 || !summed || double(element.values) * 4 > places) return {};
+    if (element.at.empty() && !ir::has_functions(e)) return {};
+    // Outputs side by side read elements side by side.
+    const auto is_last = [&](const IndexVar& index) {
+      const auto sum = element.at.find(index.var.get());
+      const ir::Expr place = sum == element.at.end() ? index.var : sum->second;
+      return !whole_.indices.empty() && ir::uses(place, whole_.indices.back().var);
+    };
+    const auto last = std::find_if(element.indices.begin(), element.indices.end(), is_last);
+    if (last != element.indices.end()) std::rotate(last, last + 1, element.indices.end());
+    std::swap(scope_, element.indices);
+    const ir::Expr read = define(element.value, "pre");
+    std::swap(scope_, element.indices);
+    return ir::substitute(read, element.at);
   }
 
   /// `e` with rows of twice the length in place of those that are read around their end, so that neighbouring outputs

@@ -17,7 +17,8 @@
 //   for b: {parallel for i: z[n,b%2,i] = ..; barrier; for i: .. z[n,b%2,i] ..}
 //
 // The barrier inside keeps workers less than two iterations apart. `ir/races.hpp` finds a barrier that is missing from
-// a run.
+// a run. Workers meet in each iteration that writes rows which serve several nodes, too (`recycle_states`): the
+// linearizer counts on it.
 #pragma once
 
 #include <cstdint>
@@ -183,7 +184,7 @@ inline bool at_other_nodes(const SharedAccess& x, const SharedAccess& y) {
 }
 
 /// Whether two workers may meet at some element, where `x` comes before `y`. A node's state is written once, and before
-/// anything reads it.
+/// anything reads it; where its row serves others later, see `rows_to_wait_for`.
 inline bool may_meet(const SharedAccess& x, const SharedAccess& y) {
   if (!(x.access.buffer == y.access.buffer) || (!x.access.write && !y.access.write)) return false;
   if (x.access.buffer->role == ir::Role::state && (!x.access.write || y.access.write)) return false;
@@ -312,6 +313,28 @@ inline ir::Stmt with_barriers(const ir::Stmt& block, In in, Vector<ir::Buffer>& 
   return barrier ? ir::Block::make({inside, ir::Barrier::make()}) : inside;
 }
 
+/// The recycled states that workers do not each have a slice of for themselves throughout: whoever writes a row there
+/// has to have met those who read what was in it.
+inline PointerSet rows_to_wait_for(const ir::Stmt& body) {
+  PointerMap<Doer> doers;
+  PointerSet found;
+  schedule::for_each_nest(body, [&](const schedule::Nest& nest) {
+    for (const schedule::Access& access : schedule::accesses_of(nest.inner)) {
+      if (!access.buffer->recycled) continue;
+      const Doer doer = doer_of(nest, access);
+      const auto known = doers.emplace(access.buffer.id(), doer).first;
+      if (doer.kind == Doer::anyone || !(known->second == doer)) found.insert(access.buffer.id());
+    }
+  });
+  return found;
+}
+
+inline bool writes_some(const ir::Stmt& body, const PointerSet& buffers) {
+  bool found = false;
+  ir::visit_with(body, [&](const ir::Store& store) { found |= buffers.contains(store.buffer.id()); });
+  return found;
+}
+
 /// Temporaries with two copies of each row, of which the iterations of some loops take turns.
 class Alternation {
  public:
@@ -357,6 +380,7 @@ class Alternation {
 inline ir::Stmt insert_barriers(const ir::Stmt& body) {
   using detail::In;
   detail::Alternation alternation;
+  const PointerSet waited_for = detail::rows_to_wait_for(body);
   const auto in_loop = [&](auto& self, const ir::For& outer) -> ir::Stmt {
     if (outer.loop != ir::ForKind::serial || schedule::parse_nest(handle_of(outer))) return handle_of(outer);
     const ir::Stmt with_inner = self.children(outer);  // a loop over single nodes may stand in one over batches
@@ -371,6 +395,8 @@ inline ir::Stmt insert_barriers(const ir::Stmt& body) {
                                                                                      : In::several;
     Vector<ir::Buffer> alternating;
     ir::Stmt inner = detail::with_barriers(own ? let->body : loop.body, in, alternating);
+    if (schedule::carries_recursion(loop) && detail::writes_some(inner, waited_for) && !detail::always_meet(inner))
+      inner = ir::Block::make({inner, ir::Barrier::make()});
     if (inner.same_as(own ? let->body : loop.body)) return handle_of(loop);
     alternation.add(loop, alternating);
     if (own) inner = ir::LetStmt::make(let->var, let->value, inner);

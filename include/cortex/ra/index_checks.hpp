@@ -146,7 +146,7 @@ class IndexCheckCollector {
   /// Ways to an operator that meet again are one. Where branches lead to others so that ways only part, there are more
   /// with each branch, and an operator's condition has them all.
   void require_few_ways(const Op& o, const Vector<Reach>& ways) const {
-    constexpr std::size_t most = 4096;
+    constexpr std::size_t most = 1024;
     std::size_t conditions = 0;
     for (const Reach& way : ways)
       if (way.guard)

@@ -147,6 +147,7 @@ class Explainer {
   }
 
   std::string prediction() const {
+    if (executable_.target.backend == Backend::cuda) return "no time is predicted: the cost model knows no GPUs\n";
     constexpr const char* examples[] = {"a sequence of 32 nodes", "a tree of 20 words", "a grid of 6 x 6 nodes"};
     const bool several = executable_.schedule.max_workers > 1;
     Schedule schedule = executable_.schedule;

@@ -107,7 +107,7 @@ class NestTiler {
       if (const ir::Stmt sums = with_sums_in_lanes()) return sums;
     if (!slice_var(nest_) || is_done_by_hand() || has_conditions_on_columns()) return {};
     if (multiplies_tiles(nest_)) return tiles_of_matrix_unit();
-    if (contracts_ && is_matrix()) return rows_of_matrix();
+    if (contracts_ && find_rows_of_matrix()) return rows_of_matrix();
     if (nest_.rows && contracts_ && !nest_.guard && !has_loops_of_its_row() && rows_share_operand()) {
       row_ = &*nest_.rows;
       return split_evenly(row_->extent, shape_.most_rows, usual_rows(), row_->dim, [&](const ir::Expr& base, int rows) {
@@ -190,11 +190,14 @@ class NestTiler {
     return shared;
   }
 
-  /// Whether a node's outputs are a matrix whose rows are products with the same columns: then they can be the rows of
-  /// tiles.
-  bool is_matrix() const {
-    if (nest_.loops.size() < 2) return false;
-    const LoopHeader& row = nest_.loops[nest_.loops.size() - 2];
+  /// Whether a node's outputs are matrices whose rows are products with the same columns: then they can be the rows of
+  /// tiles. So are the channels of a grid, over whose places a window goes.
+  bool find_rows_of_matrix() {
+    for (std::size_t i = nest_.loops.size(); i-- > 0 && !row_;)
+      if (i + 1 < nest_.loops.size() && has_same_columns(nest_.loops[i])) row_ = &nest_.loops[i];
+    return row_ != nullptr;
+  }
+  bool has_same_columns(const LoopHeader& row) const {
     bool same_columns = row.dim.kind() == DimKind::dense && ir::as_int(row.extent).value_or(0) > 1;
     ir::visit_with(nest_.inner, [&](const ir::For& contraction) {
       ir::visit_with(contraction.body, [&](const ir::Load& load) {
@@ -222,7 +225,20 @@ class NestTiler {
       if (contraction.dim.kind() == DimKind::dense) steps += int(ir::as_int(contraction.extent).value_or(1 << 20));
     });
     const int rows = rows_of_four_vectors();
-    return rows && 4.0 * vector_bytes_ * steps <= 0.75 * caches_.first ? rows : shape_.most_rows;
+    if (rows && 4.0 * vector_bytes_ * steps <= 0.75 * caches_.first) return rows;
+    if (panels() > 1 || shape_.gates > 1 || rows_asked_) return shape_.most_rows;
+    return std::clamp(shape_.budget - 1, 1, 12);  // of one vector each
+  }
+  int panels() const { return std::max(1, int(nest_.loops.back().dim.extent()) / lanes_); }
+
+  /// How long the sums of so many rows take for a step of what they add up, in tiles of `each` rows and one of the
+  /// rest, in cycles a vector: two additions go on side by side, and each waits for four cycles for the one before.
+  double cycles_of_rows(int whole, int each) const {
+    const auto of_tile = [&](int rows) {
+      const int vectors = std::min(shape_.vectors(rows), panels());
+      return std::max(4.0, rows * vectors * shape_.gates / 2.0) / vectors;
+    };
+    return whole / each * of_tile(each) + (whole % each ? of_tile(whole % each) : 0);
   }
 
   /// How many rows a tile has of more than one tile's nodes. Fewer rows read weights more often, which the second-level
@@ -235,30 +251,29 @@ class NestTiler {
 
   /// How many of at most `most` rows of a matrix a tile has so that tiles divide `whole` of them, since what is left
   /// over goes row by row. Of a tile of 16 sums no addition waits for another; with 8 of them it was measured to lose.
-  int dividing_rows(int whole, int most) const {
+  int dividing_rows(int whole, int most, bool shared) const {
     constexpr int enough_sums = 16;
     int each = most;
     while (each > 1 && whole % each) --each;
-    const int panels = std::max(1, int(nest_.loops.back().dim.extent()) / lanes_);
-    const int sums = each * std::min(shape_.vectors(each), panels) * shape_.gates;
-    return 4 * each >= 3 * most || sums >= enough_sums ? each : most;
+    const int sums = each * std::min(shape_.vectors(each), panels()) * shape_.gates;
+    if (4 * each >= 3 * most || sums >= enough_sums) return each;
+    return !shared && cycles_of_rows(whole, each) < cycles_of_rows(whole, most) ? each : most;
   }
 
   /// Tiles of rows of one node's matrix, or of the worker's share of it: there are enough of them however few nodes a
   /// batch has. Their number is divided into equal tiles where that is possible without small ones. The loop over rows
   /// is inside that over columns: the columns' weights stay in the first cache meanwhile.
   ir::Stmt rows_of_matrix() {
-    row_ = &nest_.loops[nest_.loops.size() - 2];
     const bool shared = row_->kind == ir::ForKind::parallel;
     const int extent = int(*ir::as_int(row_->extent)), most = std::min(most_rows_of_matrix(), extent);
     const int unit = row_->piece > 1 ? int(row_->piece) : slice_unit_;
-    const int whole = shared ? unit : extent, each = dividing_rows(whole, most);
+    const int whole = shared ? unit : extent, each = dividing_rows(whole, most, shared);
     const Share own = shared ? share_of(row_->extent, unit) : Share{ir::imm(0), row_->extent};
     first_row_ = own.begin, num_rows_ = own.end - own.begin;
     row_tiles_divide_ = shared && whole % each == 0 && extent % whole == 0;
     Nest result = nest_;
     result.loops.pop_back();
-    result.loops.pop_back();
+    result.loops.erase(result.loops.begin() + (row_ - nest_.loops.data()));
     find_wanted_next();
     result.inner = columns(each);
     if (!wanted_next_.empty()) result.inner = ir::LetStmt::make(next_node_, node_after(), result.inner);
