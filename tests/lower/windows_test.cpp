@@ -158,7 +158,8 @@ void check_written() {
   CHECK(choices_in_sums(program) == 0);
 }
 
-/// A recursion h = tanh(z), z(n, i) = f(m, H, h, n, i) for 32 elements. Without fields it gives what its equations give.
+/// A recursion h = tanh(z), z(n, i) = f(m, H, h, n, i) for 32 elements. Without fields it gives what its equations
+/// give.
 template <class F>
 std::string lowered_sum(F f) {
   const Dim H("hidden", 32);

@@ -27,46 +27,9 @@
 #include "cortex/schedule/split.hpp"
 #include "cortex/schedule/sums_in_lanes.hpp"
 #include "cortex/schedule/tile_products.hpp"
+#include "cortex/schedule/tile_shape.hpp"
 
 namespace cortex::schedule {
-
-/// The shape of register tiles: how many rows at most, and for each number of rows how many vectors of every gate's
-/// outputs.
-struct TileShape {
-  int most_rows;
-  int budget;  // registers for accumulators and weights; the others hold what rows multiply, one row after the other
-  int gates;
-  int most_vectors = 8;
-
-  /// With a single row a weight is used once, straight from memory, and several vectors hide the latency of the
-  /// additions.
-  int vectors(int rows) const {
-    for (const int v : {8, 4, 2}) {
-      const int weights = rows == 1 ? 0 : v * gates;
-      if (v <= most_vectors && v * gates <= 12 && rows * gates * v + weights <= budget) return v;
-    }
-    return 1;
-  }
-};
-
-/// How many vector registers a tile's accumulators and weights take at most. Of narrow vectors LLVM has several rows'
-/// values in registers at once, whatever their order.
-inline int tile_registers(const Target& target) {
-  return target.vector_registers - (target.vector_bytes > 16 ? 2 : target.vector_registers / 5);
-}
-
-/// How many products a tile accumulates side by side at most: so many that it has four rows or more. With three rows,
-/// all weights would come from the second-level cache twice as often as with six.
-inline int most_gates(const Target& target, const Tiling& tiling = {}) {
-  return tiling.gates ? tiling.gates : std::max(1, tile_registers(target) / 5);
-}
-
-inline TileShape tile_shape(const Target& target, int gates, const Tiling& tiling = {}) {
-  const int budget = tile_registers(target);
-  const int per_row = gates == 1 ? 2 : gates;  // one gate alone takes two vectors, to use each broadcast twice
-  const int rows = tiling.rows ? tiling.rows : std::clamp((budget - per_row) / per_row, 1, 10);
-  return TileShape{rows, budget, gates, tiling.vectors ? tiling.vectors : 8};
-}
 
 namespace detail {
 
@@ -112,12 +75,16 @@ class NestTiler {
       row_ = &*nest_.rows;
       return split_evenly(row_->extent, shape_.most_rows, usual_rows(), row_->dim, [&](const ir::Expr& base, int rows) {
         base_ = base;
-        return outer_loops(columns(rows));
+        return outer_loops(columns(rows), rows);
       });
     }
     Nest result = nest_;
     result.inner = columns(1);
     result.loops.pop_back();
+    if (!result.loops.empty()) {
+      result.inner = several_outputs(result.loops.back(), result.inner, 1);
+      result.loops.pop_back();
+    }
     return build_nest(result);
   }
 
@@ -355,9 +322,25 @@ class NestTiler {
     return ir::with_allocs(kept, ir::Block::make(stmts));
   }
 
-  ir::Stmt outer_loops(ir::Stmt body) const {
-    for (std::size_t i = nest_.loops.size(); i-- > 1;) body = loop_around(nest_.loops[i - 1], body);
+  ir::Stmt outer_loops(ir::Stmt body, int rows) const {
+    if (nest_.loops.size() > 1) body = several_outputs(nest_.loops[nest_.loops.size() - 2], body, rows);
+    for (std::size_t i = nest_.loops.size(); i-- > 2;) body = loop_around(nest_.loops[i - 2], body);
     return body;
+  }
+
+  /// A loop over outputs around tiles of so many rows. Where these have fewer sums than hide how long additions take,
+  /// as of a short last dimension, a few of its iterations go side by side.
+  ir::Stmt several_outputs(const LoopHeader& loop, const ir::Stmt& tiles, int rows) const {
+    constexpr int enough_sums = 8;
+    const int vectors = std::min(shape_.vectors(rows), panels()) * shape_.gates, sums = rows * vectors;
+    const int registers = sums + (rows > 1 ? vectors : 0), extent = int(loop.dim.extent());
+    const bool whole = loop.kind == ir::ForKind::serial && ir::as_int(loop.extent) == extent;
+    int several = contracts_ && whole ? std::min((enough_sums + sums - 1) / sums, shape_.budget / registers) : 1;
+    while (several > 1 && extent % several) --several;
+    if (several <= 1) return loop_around(loop, tiles);
+    const ir::Expr o = ir::Var::make("o");
+    const ir::Stmt body = unroll_and_jam(tiles, loop.var, o * several, several);
+    return ir::For::make(o, loop.dim, ir::imm(extent / several), loop.kind, body);
   }
 
   /// The innermost output loop as vectors, several of them at once, of the whole dimension or of the worker's slice.

@@ -117,8 +117,8 @@ inline NodeNumbers leaves_of(const Arrays& in, std::int32_t piece) {
 }
 
 /// By how many levels the uses of a row of a recycled state by two nodes lie apart: where several workers run a call,
-/// these wait for each other once in each level between (`pass/insert_barriers.hpp`), so that whoever writes a row has met
-/// all that have read it.
+/// these wait for each other once in each level between (`pass/insert_barriers.hpp`), so that whoever writes a row has
+/// met all that have read it.
 inline constexpr std::int32_t apart_of_one = 1, apart_of_workers = 2;
 
 /// The nodes at which a field is read.
