@@ -20,7 +20,17 @@ constexpr auto word = cortex::field<&Vertex::word>;
 constexpr int width = 33;  // a row of width x width numbers takes more than 4 KB
 
 /// How a program reads its matrices later.
-enum class Read { at_node, of_operator, beside_children, at_root, at_all_nodes, of_children, named };
+enum class Read {
+  at_node,
+  of_operator,
+  beside_children,
+  beside_outputs,
+  at_root,
+  at_all_nodes,
+  of_children,
+  beside_product,
+  named
+};
 
 /// Linear attention over the children: S = d sum(S of the children) + k v^T, y = S^T q, a row of which results have.
 template <Read read = Read::at_node>
@@ -54,6 +64,15 @@ auto attention(Structure structure) {
     });
     return m.program(m.output<float>(
         "y", E, [&](auto n, auto e) { return sum(D, [&](auto d) { return mixed(n, d) * S(n, d, e); }); }));
+  } else if constexpr (read == Read::beside_outputs || read == Read::beside_product) {
+    auto one = m.output<float>("one", [&](auto n) { return 1 + 0 * sum(D, [&](auto d) { return q(n, d); }); });
+    auto same = m.output<float>("same", E, [&](auto n, auto e) {
+      if constexpr (read == Read::beside_product)
+        return one(n) + 0 * sum(E, [&](auto j) { return Wv(e, j + 0) * Emb(word(n), j + 0); });
+      else
+        return one(n) + 0 * cast<float>(e);
+    });
+    return m.program(m.output<float>("y", E, [&](auto n, auto e) { return y_of(n, e) * one(n) * same(n, e); }));
   } else {
     auto y = m.output<float>("y", E, y_of);
     if constexpr (read == Read::at_root)
@@ -180,6 +199,10 @@ TEST_CASE("states that no call gives out share rows, and results are the equatio
     check_results(attention<Read::beside_children>(cortex::dag), dag, standard, target);
     check_results(attention<Read::beside_children>(cortex::sequence), sequence, Schedule{}, target);
     check_results(attention<Read::at_root>(cortex::dag), dag, standard, target);
+    for (const Schedule& schedule : {standard, Schedule{}, standard.workers(2), standard.specialize_if_else()}) {
+      check_results(attention<Read::beside_outputs>(cortex::tree), tree, schedule, target);
+      check_results(attention<Read::beside_outputs>(cortex::sequence), sequence, schedule, target);
+    }
   }
 }
 
@@ -189,6 +212,7 @@ TEST_CASE("states that are read elsewhere later keep a row for each node", "[run
   check_results(attention<Read::at_all_nodes>(cortex::tree), tree, standard, target, false);
   check_results(attention<Read::of_children>(cortex::tree), tree, standard, target, false);
   check_results(attention<Read::named>(cortex::tree), tree, standard, target, false);
+  check_results(attention<Read::beside_product>(cortex::tree), tree, standard, target, false);
   check_results(attention(cortex::tree), tree, standard.loops(Loops{}), target, false);
 }
 

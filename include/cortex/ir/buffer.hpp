@@ -92,7 +92,8 @@ struct BufferInfo {
   // weight: number of the input; field, index: which array of the linearizer; dims over edges: which container
   int slot = -1;
   int kept = -1;          // temporaries whose rows tables hold too: their number; such memory is not shared
-  bool recycled = false;  // states: rows serve several nodes, as the linearizer says (structure/state_rows.hpp)
+  bool recycled = false;  // states: rows serve several nodes, as the linearizer says (structure/state_rows.hpp), which
+                          // counts on a barrier in each level that writes some (pass/insert_barriers.hpp)
   int lanes = 1;          // local buffers: the element is a vector of so many
   Layout layout;          // empty until storage is planned
   Buffer packed_from;

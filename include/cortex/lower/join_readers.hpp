@@ -7,7 +7,8 @@
 //   for b: for n: {S[n,d,e] = f(n) * S[prev(n),d,e] + k[n,d] * v[n,e]; y[n,e] = sum(d, q[n,d] * S[n,d,e])}
 //
 // Only if all that reads the state later can move, but for readouts of the roots' own, and multiplies it with no
-// weight: such a product is faster for all nodes at once. Before reductions are split.
+// weight: such a product is faster for all nodes at once. Outputs that it reads beside the state move along. Before
+// reductions are split.
 #pragma once
 
 #include <utility>
@@ -29,12 +30,17 @@ class ReaderMover {
 
   void run() {
     Vector<Move> moves;
-    for (std::size_t later = recursion_ + 1; later < recursions_.size(); ++later)
-      for (Version& version : recursions_[later].versions) {
-        Move move{later, &version, {}, {}, {}};
-        if (!plan(move)) return;
-        if (!move.to.empty()) moves.push_back(std::move(move));
-      }
+    std::size_t known = 0;
+    do {  // until no more outputs move along
+      known = along_.size();
+      moves.clear();
+      for (std::size_t later = recursion_ + 1; later < recursions_.size(); ++later)
+        for (Version& version : recursions_[later].versions) {
+          Move move{later, &version, {}, {}, {}};
+          if (!plan(move)) return;
+          if (!move.to.empty()) moves.push_back(std::move(move));
+        }
+    } while (along_.size() != known);
     for (const Move& move : moves)
       if (!takes_whole_states(move, moves)) return;
     for (const Move& move : moves) make(move);
@@ -42,7 +48,7 @@ class ReaderMover {
 
  private:
   /// What moves from a version of a later recursion to those of this one that are for the same nodes, by number among
-  /// its definitions: what reads the state, and all that this and that itself are made of.
+  /// its definitions: what reads the state or moves along, and all that this and that itself are made of.
   struct Move {
     std::size_t recursion;
     Version* from;
@@ -55,7 +61,7 @@ class ReaderMover {
     const Recursion& later = recursions_[move.recursion];
     const Vector<Definition>& definitions = move.from->definitions;
     for (const Definition& d : definitions) {
-      move.readers.push_back(reads(d, state_));
+      move.readers.push_back(reads(d, state_) || contains(along_, d.buffer));
       if (move.readers.back() && (!reads_at_node(d) || multiplies_by_weights(d))) return false;
     }
     if (later.direction == ra::Direction::roots || !contains(move.readers, true)) return true;
@@ -93,7 +99,7 @@ class ReaderMover {
     for_each_read(d.body, [&](const ir::Load& load) { found |= load.buffer == buffer; });
     return found;
   }
-  /// Whether a sum of it is of products of the state with a weight.
+  /// Whether a sum of it is of products of the state with a weight; of what moves along, of anything.
   bool multiplies_by_weights(const Definition& d) const {
     bool found = false;
     ir::visit_with(d.body, [&](const ir::Reduce& sum) {
@@ -101,7 +107,7 @@ class ReaderMover {
       ir::visit_with(
           sum.body, [](const ir::Reduce&) { return false; },
           [&](const ir::Load& load) {
-            of_state |= load.buffer == state_;
+            of_state |= load.buffer == state_ || contains(along_, d.buffer);
             of_weight |= is_matrix(ir::handle_of(load), vars_of(d.indices), {sum.axis.var});
           });
       found |= of_state && of_weight;
@@ -116,13 +122,13 @@ class ReaderMover {
   }
 
   /// Whether a definition can be evaluated in the recursion; marks as needed what it reads of those before it.
-  bool can_stand_in_recursion(Move& move, std::size_t number) const {
+  bool can_stand_in_recursion(Move& move, std::size_t number) {
     const Vector<Definition>& definitions = move.from->definitions;
     const Definition& d = definitions[number];
     bool can = !d.guard && !d.child && d.node && is_as_in_recursion(d, move.to);
     for (std::size_t i = 0; i < definitions.size(); ++i) can &= i == number || !(definitions[i].buffer == d.buffer);
     for_each_read(d.body, [&](const ir::Load& load) {
-      if (load.buffer->role == ir::Role::state) can &= is_computed(load);
+      if (load.buffer->role == ir::Role::state) can &= is_computed(load) || moves_along(load, d);
       for (std::size_t i = 0; i < number; ++i)
         if (definitions[i].buffer == load.buffer) move.needed[i] = true;
     });
@@ -136,6 +142,16 @@ class ReaderMover {
         const auto* step = load.indices[0].as<ir::UfCall>();
         return r < recursion_ || !step || step->uf.kind == ir::UfKind::child;
       }
+    return false;
+  }
+  /// Whether what a state's load reads is an output at the node, which moves along.
+  bool moves_along(const ir::Load& load, const Definition& reader) {
+    for (std::size_t r = recursion_ + 1; r < recursions_.size(); ++r) {
+      if (!contains(recursions_[r].states, load.buffer)) continue;
+      if (recursions_[r].direction != ra::Direction::none || !load.indices[0].same_as(reader.node)) return false;
+      if (!contains(along_, load.buffer)) along_.push_back(load.buffer);
+      return true;
+    }
     return false;
   }
   /// Whether none of the versions defines that tensor otherwise.
@@ -176,6 +192,7 @@ class ReaderMover {
   Vector<Recursion>& recursions_;
   const std::size_t recursion_;
   const ir::Buffer state_;
+  Vector<ir::Buffer> along_;  // outputs
 };
 
 }  // namespace detail
