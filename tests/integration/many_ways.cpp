@@ -182,7 +182,7 @@ TEST_CASE("a switch may be on a number", "[branches]") {
   CHECK(model(top)[0][0] == 12);
 }
 
-TEST_CASE("what cannot be specialized is not decided at each node in too many ways", "[branches]") {
+TEST_CASE("what cannot be specialized is not decided at each node in too many ways", "[branches][slow]") {
   // All of the first switch would be 60 ways, each of which decides 60 cases of the second.
   Model<Item> m("many_undecided", tree);
   auto h = m.placeholder<float>("h", H), c = m.placeholder<float>("c", H);

@@ -98,10 +98,9 @@ class SumFactorer {
     return chosen.same_as(e) ? choice : ir::binary(ir::BinaryOp::mul, product_of({}, of_weights), choice);
   }
   /// Whether `e` uses all variables that `condition` does.
-  static bool has_all_of(const ir::Expr& e, const ir::Expr& condition) {
-    bool all = true;
-    ir::visit_with(condition, [&](const ir::Var& var) { all &= ir::uses(e, ir::handle_of(var)); });
-    return all;
+  bool has_all_of(const ir::Expr& e, const ir::Expr& condition) const {
+    const auto has = [&](const ir::Expr& var) { return ir::uses(e, var) || !ir::uses(condition, var); };
+    return all_of(outputs_, has) && all_of(around_, has);
   }
 
   static void collect(const ir::Expr& e, bool divides, Vector<Factor>& factors) {

@@ -32,8 +32,8 @@ class IndexSums {
  public:
   explicit IndexSums(const Vector<IndexVar>& scope) : scope_(scope), alone_(scope.size(), false) {}
 
-  /// None if a variable stands by itself and in a sum, or in two; or if data that a node has at a sum of multiples
-  /// decides where something is read, since there are sums between these that nobody asks for, and nobody checks.
+  /// None if a variable stands by itself and in a sum, or in two; or if sums of multiples have gaps between them and
+  /// nodes' fields are read, which may say where to read on: nobody asks for what is in the gaps, and nobody checks it.
   Element element_of(const ir::Expr& e) {
     ir::visit_with(
         e,
@@ -44,39 +44,38 @@ class IndexSums {
         },
         [&](const ir::Var& var) {
           if (const int v = number_of(&var); v >= 0) alone_[std::size_t(v)] = true;
-        });
-    if (!all_differ() || (has_gaps() && reads_at_data(e))) return {};
+        },
+        [&](const ir::UfCall& call) { reads_fields_ |= call.uf.kind == ir::UfKind::field; });
+    if (!all_differ() || (has_gaps_ && reads_fields_)) return {};
     Element result;
     for (std::size_t v = 0; v < scope_.size(); ++v) {
       if (alone_[v]) add(result, scope_[v]);
       for (const Group& group : groups_)
-        if (group.terms[0].variable == int(v)) add(result, group);
+        if (group.first == v) add(result, group);
     }
     result.value = ir::mutate_with(e, [&](auto& self, const ir::Binary& n) -> ir::Expr {
       const Sum sum = sum_of(n);
       if (!sum.found) return self.children(n);
-      if (sum.terms.size() < 2) return ir::handle_of(n);
-      const Group& group = group_of(sum.terms);
+      if (sum.variables < 2) return ir::handle_of(n);
+      const Group& group = *find(sum.by);
       return group.index.var + (group.least + sum.constant);
     });
     return result;
   }
 
  private:
-  struct Term {
-    int variable;  // of the scope
-    std::int64_t by;
-    friend bool operator==(const Term&, const Term&) = default;
-  };
+  /// A constant and multiples of variables.
   struct Sum {
     bool found = false;
     std::int64_t constant = 0;
-    Vector<Term> terms;  // by ascending variable
+    Vector<std::int64_t> by;  // [variable of the scope]
+    int variables = 0;        // that have a multiple
   };
   /// Sums that differ by a constant alone.
   struct Group {
-    Vector<Term> terms;
-    IndexVar index;  // goes from 0 where the sum is least
+    Vector<std::int64_t> by;
+    std::size_t first;  // of its variables
+    IndexVar index;     // goes from 0 where the sum is least
     std::int64_t least;
   };
 
@@ -91,6 +90,7 @@ class IndexSums {
   /// `n` as a sum of constants and multiples of variables of the scope, if it is one.
   Sum sum_of(const ir::Binary& n) const {
     Sum sum;
+    sum.by.resize(scope_.size());
     sum.found = is_int(n.type.dtype) && collect(ir::handle_of(n), 1, sum);
     return sum;
   }
@@ -101,9 +101,9 @@ class IndexSums {
       return *constant<most&& * constant> - most && sum.constant < most && sum.constant > -most;
     }
     if (const int v = number_of(e.get()); v >= 0) {
-      const auto at = std::find_if(sum.terms.begin(), sum.terms.end(), [&](const Term& t) { return t.variable >= v; });
-      if (at != sum.terms.end() && at->variable == v) return false;
-      sum.terms.insert(at, Term{v, by});
+      std::int64_t& own = sum.by[std::size_t(v)];
+      if (own) return false;
+      own = by, ++sum.variables;
       return true;
     }
     const auto* n = e.as<ir::Binary>();
@@ -116,46 +116,33 @@ class IndexSums {
   }
 
   void note(const Sum& sum) {
-    if (sum.terms.size() == 1) alone_[std::size_t(sum.terms[0].variable)] = true;
-    if (sum.terms.size() < 2 || any_of(groups_, [&](const Group& g) { return g.terms == sum.terms; })) return;
+    std::size_t first = scope_.size();
     std::int64_t least = 0, greatest = 0;
-    for (const Term& term : sum.terms) {
-      const std::int64_t last = term.by * (scope_[std::size_t(term.variable)].dim.extent() - 1);
+    for (std::size_t v = scope_.size(); v-- > 0;) {
+      const std::int64_t by = sum.by[v], last = by * (scope_[v].dim.extent() - 1);
+      if (by) first = v;
       (last < 0 ? least : greatest) += last;
+      has_gaps_ |= sum.variables > 1 && (by > 1 || by < -1);
     }
-    const Dim dim(scope_[std::size_t(sum.terms[0].variable)].dim.name() + "_seen",
-                  std::clamp<std::int64_t>(greatest - least + 1, 1, most));
-    groups_.push_back({sum.terms, {ir::Var::make("u"), dim}, least});
+    if (sum.variables == 1) alone_[first] = true;
+    if (sum.variables < 2 || find(sum.by)) return;
+    const Dim dim(scope_[first].dim.name() + "_seen", std::clamp<std::int64_t>(greatest - least + 1, 1, most));
+    groups_.push_back({sum.by, first, {ir::Var::make("u"), dim}, least});
   }
-  const Group& group_of(const Vector<Term>& terms) const {
+  /// The group of sums of these multiples; null: they are met for the first time.
+  const Group* find(const Vector<std::int64_t>& by) const {
     for (const Group& group : groups_)
-      if (group.terms == terms) return group;
-    throw Error(Code::internal, "a sum of indices that was not met");
+      if (group.by == by) return &group;
+    return nullptr;
   }
   /// Whether each variable of the expression stands by itself or in one group.
   bool all_differ() const {
-    Vector<bool> met = alone_;
-    for (const Group& group : groups_)
-      for (const Term& term : group.terms) {
-        if (met[std::size_t(term.variable)]) return false;
-        met[std::size_t(term.variable)] = true;
-      }
+    for (std::size_t v = 0; v < scope_.size(); ++v) {
+      int times = alone_[v];
+      for (const Group& group : groups_) times += group.by[v] != 0;
+      if (times > 1) return false;
+    }
     return true;
-  }
-
-  bool has_gaps() const {
-    return any_of(groups_, [](const Group& group) {
-      return any_of(group.terms, [](const Term& term) { return term.by != 1 && term.by != -1; });
-    });
-  }
-  /// Whether something is read at an index that is made of a field of a node.
-  static bool reads_at_data(const ir::Expr& e) {
-    bool found = false;
-    ir::visit_with(e, [&](const ir::Load& load) {
-      for (const ir::Expr& index : load.indices)
-        ir::visit_with(index, [&](const ir::UfCall& call) { found |= call.uf.kind == ir::UfKind::field; });
-    });
-    return found;
   }
 
   static void add(Element& result, const IndexVar& index) {
@@ -164,16 +151,15 @@ class IndexSums {
   }
   void add(Element& result, const Group& group) const {
     add(result, group.index);
-    ir::Expr place;
-    for (const Term& term : group.terms) {
-      const ir::Expr part = scope_[std::size_t(term.variable)].var * term.by;
-      place = place ? place + part : part;
-    }
-    result.at.emplace(group.index.var.get(), place - group.least);
+    ir::Expr place = ir::imm(-group.least);
+    for (std::size_t v = scope_.size(); v-- > 0;)
+      if (group.by[v]) place = scope_[v].var * group.by[v] + place;
+    result.at.emplace(group.index.var.get(), place);
   }
 
   const Vector<IndexVar>& scope_;
   Vector<bool> alone_;
+  bool has_gaps_ = false, reads_fields_ = false;
   Vector<Group> groups_;
 };
 

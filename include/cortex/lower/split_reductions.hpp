@@ -2,7 +2,6 @@
 // too, so that lowering sees only plain reductions and elementwise bodies (paper section 4.1, L1).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -226,20 +225,20 @@ class ReductionSplitter {
   /// Whether `e` is an element of a tensor, at indices that cost nothing to find.
   static bool is_read_as_it_is(const ir::Expr& e) {
     const auto* load = e.as<ir::Load>();
-    if (!load) return false;
-    bool simple = true;
-    for (const ir::Expr& index : load->indices)
-      ir::visit_with(index, [&](const ir::Binary& n) {
-        simple &= n.op == ir::BinaryOp::add || n.op == ir::BinaryOp::sub || n.op == ir::BinaryOp::mul;
-      });
-    return simple;
+    return load && all_of(load->indices, is_plain_index);
+  }
+  static bool is_plain_index(const ir::Expr& index) {
+    using enum ir::BinaryOp;
+    const auto* n = index.as<ir::Binary>();
+    if (!n) return !index.as<ir::Select>();
+    return (n->op == add || n->op == sub || n->op == mul) && is_plain_index(n->a) && is_plain_index(n->b);
   }
 
   /// The read of a definition that has each value of `e` once, if it has a few for all places at which it is summed up,
   /// and is dear: an activation in a sum over two axes, or the elements that windows over a grid have in common. To
   /// write and read a value again takes as long as some arithmetic.
   ir::Expr read_of_few(const ir::Expr& e) {
-    Element element = element_of(e, scope_);
+    const Element element = element_of(e, scope_);
     double places = 1;
     bool summed = false;
     for (std::size_t i = 0; i < scope_.size(); ++i) {
@@ -254,11 +253,13 @@ class ReductionSplitter {
       const ir::Expr place = sum == element.at.end() ? index.var : sum->second;
       return !whole_.indices.empty() && ir::uses(place, whole_.indices.back().var);
     };
-    const auto last = std::find_if(element.indices.begin(), element.indices.end(), is_last);
-    if (last != element.indices.end()) std::rotate(last, last + 1, element.indices.end());
-    std::swap(scope_, element.indices);
+    Vector<IndexVar> own;
+    for (const bool last : {false, true})
+      for (const IndexVar& index : element.indices)
+        if (is_last(index) == last) own.push_back(index);
+    std::swap(scope_, own);
     const ir::Expr read = define(element.value, "pre");
-    std::swap(scope_, element.indices);
+    std::swap(scope_, own);
     return ir::substitute(read, element.at);
   }
 

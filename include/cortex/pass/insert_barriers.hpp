@@ -316,14 +316,16 @@ inline ir::Stmt with_barriers(const ir::Stmt& block, In in, Vector<ir::Buffer>& 
 /// The recycled states that workers do not each have a slice of for themselves throughout: whoever writes a row there
 /// has to have met those who read what was in it.
 inline PointerSet rows_to_wait_for(const ir::Stmt& body) {
-  PointerMap<Doer> doers;
+  Vector<SharedAccess> met;
   PointerSet found;
   schedule::for_each_nest(body, [&](const schedule::Nest& nest) {
     for (const schedule::Access& access : schedule::accesses_of(nest.inner)) {
       if (!access.buffer->recycled) continue;
       const Doer doer = doer_of(nest, access);
-      const auto known = doers.emplace(access.buffer.id(), doer).first;
-      if (doer.kind == Doer::anyone || !(known->second == doer)) found.insert(access.buffer.id());
+      if (doer.kind == Doer::anyone) found.insert(access.buffer.id());
+      for (const SharedAccess& other : met)
+        if (other.access.buffer == access.buffer && other.doer != doer) found.insert(access.buffer.id());
+      met.push_back({access, doer, {}, {}});
     }
   });
   return found;

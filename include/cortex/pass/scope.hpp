@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
@@ -266,20 +265,21 @@ class Scope final : public Bounds {
 
   /// `b - a` of a comparison, and what is known of it.
   struct Comparison {
-    ir::BinaryOp op;
+    bool found = false;
+    ir::BinaryOp op = ir::BinaryOp::eq;
     Linear apart;
   };
 
   /// The comparison that `e` is, or `is_leaf(n)` is (n >= num_internal, D4); nothing if it is none of integers.
-  std::optional<Comparison> comparison(const ir::Expr& e, bool wanted) {
+  Comparison comparison(const ir::Expr& e, bool wanted) {
     using enum ir::BinaryOp;
     if (const auto* call = e.as<ir::UfCall>(); call && call->uf.kind == ir::UfKind::is_leaf)
-      return Comparison{wanted ? le : gt, unchecked(call->args[0]) - atoms_.form(Symbol::num_internal)};
+      return {true, wanted ? le : gt, unchecked(call->args[0]) - atoms_.form(Symbol::num_internal)};
     const auto* n = e.as<ir::Binary>();
-    if (!n || !ir::is_comparison(n->op) || !is_int(n->a.dtype()) || n->a.lanes() > 1) return std::nullopt;
+    if (!n || !ir::is_comparison(n->op) || !is_int(n->a.dtype()) || n->a.lanes() > 1) return {};
     constexpr ir::BinaryOp opposite[] = {ne, eq, ge, gt, le, lt};
     const Linear a = linear(n->a), b = linear(n->b);
-    return Comparison{wanted ? n->op : opposite[std::size_t(n->op) - std::size_t(eq)], b - a};
+    return {true, wanted ? n->op : opposite[std::size_t(n->op) - std::size_t(eq)], b - a};
   }
 
   static bool is_logical(const ir::Binary& n) {
@@ -300,16 +300,16 @@ class Scope final : public Bounds {
       forget_facts(facts);
       return second;
     }
-    const std::optional<Comparison> c = comparison(e, wanted);
-    if (!c) return false;
-    const Linear back = c->apart.times(-1);
-    switch (c->op) {
-      case ir::BinaryOp::lt: return holds(c->apart - 1);
-      case ir::BinaryOp::le: return holds(c->apart);
+    const Comparison c = comparison(e, wanted);
+    if (!c.found) return false;
+    const Linear back = c.apart.times(-1);
+    switch (c.op) {
+      case ir::BinaryOp::lt: return holds(c.apart - 1);
+      case ir::BinaryOp::le: return holds(c.apart);
       case ir::BinaryOp::gt: return holds(back - 1);
       case ir::BinaryOp::ge: return holds(back);
-      case ir::BinaryOp::eq: return holds(c->apart) && holds(back);
-      default: return holds(c->apart - 1) || holds(back - 1);
+      case ir::BinaryOp::eq: return holds(c.apart) && holds(back);
+      default: return holds(c.apart - 1) || holds(back - 1);
     }
   }
 
@@ -323,16 +323,16 @@ class Scope final : public Bounds {
       assume_forms(n->a, holds_here);
       return assume_forms(n->b, holds_here);
     }
-    const std::optional<Comparison> c = comparison(e, holds_here);
-    if (!c) return;
-    const Linear back = c->apart.times(-1);
-    switch (c->op) {
-      case ir::BinaryOp::lt: return know(c->apart - 1);
-      case ir::BinaryOp::le: return know(c->apart);
+    const Comparison c = comparison(e, holds_here);
+    if (!c.found) return;
+    const Linear back = c.apart.times(-1);
+    switch (c.op) {
+      case ir::BinaryOp::lt: return know(c.apart - 1);
+      case ir::BinaryOp::le: return know(c.apart);
       case ir::BinaryOp::gt: return know(back - 1);
       case ir::BinaryOp::ge: return know(back);
-      case ir::BinaryOp::eq: return know(c->apart), know(back);
-      default: return unequal(c->apart, back);
+      case ir::BinaryOp::eq: return know(c.apart), know(back);
+      default: return unequal(c.apart, back);
     }
   }
 

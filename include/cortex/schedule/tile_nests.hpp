@@ -340,7 +340,7 @@ class NestTiler {
     if (several <= 1) return loop_around(loop, tiles);
     const ir::Expr o = ir::Var::make("o");
     const ir::Stmt body = unroll_and_jam(tiles, loop.var, o * several, several);
-    return ir::For::make(o, loop.dim, ir::imm(extent / several), loop.kind, body);
+    return loop_if_several(o, loop.dim, extent / several, loop.kind, body);
   }
 
   /// The innermost output loop as vectors, several of them at once, of the whole dimension or of the worker's slice.
