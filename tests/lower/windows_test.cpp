@@ -166,7 +166,8 @@ std::string lowered_sum(F f) {
   Model<Step> m("sums", sequence);
   auto h = m.placeholder<float>("h", H);
   auto z = m.compute("z", H, [&](auto n, auto i) { return f(m, H, h, n, i); });
-  const auto program = m.recursion_op(h, m.compute("body", H, [&](auto n, auto i) { return tanh(z(n, i)); }));
+  auto b = m.input<float>("b", H);  // or all states would be 0
+  const auto program = m.recursion_op(h, m.compute("body", H, [&](auto n, auto i) { return tanh(z(n, i) + b(i)); }));
   if (program.graph().fields.empty()) CHECK(lowered_difference(program.graph()) == "");
   return ir::print(lower::lower(program.graph(), Schedule{}.dynamic_batch()));
 }
