@@ -126,9 +126,7 @@ void check_convolution(const Program& program) {
   for (const int w : sentence) steps.push_back({w});
   for (std::size_t s = 1; s < steps.size(); ++s) steps[s].before = &steps[s - 1];
   const std::vector<double> expected = by_hand(sentence);
-  std::vector<Target> targets = narrower_targets();
-  targets.push_back(best_target());
-  for (const Target& target : targets)
+  for (const Target& target : all_targets())
     for (const int workers : {1, 2}) {
       CAPTURE(target.cpu, workers);
       auto model = compile_here(program, Schedule::standard().workers(workers), target);

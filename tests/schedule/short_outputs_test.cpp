@@ -65,11 +65,9 @@ TEST_CASE("tiles of few sums go side by side, so many that additions need not wa
 }
 
 TEST_CASE("tiles that go side by side compute what the others do", "[schedule][equality]") {
-  std::vector<Target> targets = narrower_targets();
-  targets.push_back(best_target());
   for (const auto& [parts, width] : {std::pair(16, 4), std::pair(16, 8), std::pair(6, 20), std::pair(5, 3)}) {
     const std::vector<float> expected = last_state(parts, width, Target::interpreter(), 1);
-    for (const Target& target : targets)
+    for (const Target& target : all_targets())
       for (const int workers : {1, 2}) {
         CAPTURE(parts, width, target.cpu, workers);
         const std::vector<float> values = last_state(parts, width, target, workers);

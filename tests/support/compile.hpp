@@ -40,10 +40,16 @@ inline std::vector<Target> narrower_targets() {
   return narrower;
 }
 
-/// One target or another for each number.
-inline Target target_of(std::uint64_t number) {
+/// These, and the best.
+inline std::vector<Target> all_targets() {
   std::vector<Target> all = narrower_targets();
   all.push_back(best_target());
+  return all;
+}
+
+/// One target or another for each number.
+inline Target target_of(std::uint64_t number) {
+  const std::vector<Target> all = all_targets();
   return all[number % all.size()];
 }
 

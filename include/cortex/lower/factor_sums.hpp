@@ -5,8 +5,9 @@
 //
 // A choice by indices between such products and 0, as at the edges of a grid, becomes one of what is multiplied:
 //
-//   sum(dx, select(x + dx >= 1, W[i,dx] * h[n,x + dx - 1], 0))   ->   sum(dx, W[i,dx] * select(x + dx >= 1, h[n,x + dx
-//   - 1], 0))
+//   sum(d, select(x + d >= 1, W[i,d] * h[n,x + d - 1], 0))
+//     ->
+//   sum(d, W[i,d] * select(x + d >= 1, h[n,x + d - 1], 0))
 //
 // Factors that are the same for all outputs, such as a child's weight, stay with what is multiplied, and a sum that is
 // all of another one is left to `split_reductions`. Before sums are divided and reductions split; what is of weights

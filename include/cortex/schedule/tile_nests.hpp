@@ -218,6 +218,7 @@ class NestTiler {
 
   /// How many of at most `most` rows of a matrix a tile has so that tiles divide `whole` of them, since what is left
   /// over goes row by row. Of a tile of 16 sums no addition waits for another; with 8 of them it was measured to lose.
+  /// `shared`: they are a unit of what workers share, and tiles go on over more of these.
   int dividing_rows(int whole, int most, bool shared) const {
     constexpr int enough_sums = 16;
     int each = most;
