@@ -100,7 +100,7 @@ TEST_CASE("of two switches whose cases together are too many the second is decid
   CHECK_THAT(explain(model), Catch::Contains("(of 'of_op' not all cases, of which there are too many)"));
 }
 
-TEST_CASE("switches of many cases on one key are specialized together", "[branches]") {
+TEST_CASE("switches of many cases on one key are specialized together", "[branches][slow]") {
   constexpr int cases = 66;
   Model<Item> m("one_key", tree);
   auto h = m.placeholder<float>("h", H), c = m.placeholder<float>("c", H), d = m.placeholder<float>("d", H);
@@ -121,7 +121,7 @@ TEST_CASE("switches of many cases on one key are specialized together", "[branch
   CHECK(result.root(0, c)[0] == 3 * tree.kinds);
 }
 
-TEST_CASE("what all cases of many have in common is not compiled for each of them", "[branches]") {
+TEST_CASE("what all cases of many have in common is not compiled for each of them", "[branches][slow]") {
   // A switch of 200 cases that all read the last of forty operators; and the same above leaves.
   for (const bool above_leaves : {false, true}) {
     Model<Item> m("common", tree);

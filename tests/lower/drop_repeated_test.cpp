@@ -1,9 +1,8 @@
 // What a recursion has computed at all nodes, and recursions after it read as well, is computed once.
 #include <catch2/catch.hpp>
 
-#include "support/compile.hpp"
+#include "support/every_node.hpp"
 #include "support/lowering.hpp"
-#include "support/random_cases.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
@@ -55,39 +54,10 @@ int products(const Program& program, const Schedule& schedule) {
 }
 
 template <class Program>
-std::vector<float> values(const Program& program, const Schedule& schedule, const Target& target) {
-  auto model = compile(program, schedule, CompileOptions{}.on(target));
-  model.bind_together([&] {
-    model.bind("Emb", uniform(num_words * hidden, 1, 1)).bind("W", uniform(hidden * hidden, 0.3f, 2));
-    for (const auto& weight : model.executable().weights) {
-      if (weight.name == "a") model.bind("a", uniform(hidden, 0.5f, 3)).bind("l", uniform(hidden, 1, 4));
-      if (weight.name == "U") model.bind("U", uniform(hidden * hidden, 0.2f, 5));
-    }
-  });
-  Random random(3);
-  const Forest forest = random_forest(random, {program.graph().structure}, 30);
-  const auto result = model(forest.roots);
-  std::vector<float> all;
-  for (const auto& state : model.executable().states)
-    for (const auto& vertex : forest.all) {
-      const auto own = result.template node<float>(vertex.get(), state.name);
-      all.insert(all.end(), own.begin(), own.end());
-    }
-  return all;
-}
-
-template <class Program>
-void check_values(const Program& program, const Schedule& schedule = Schedule::standard()) {
-  const std::vector<float> expected = values(program, Schedule{}, Target::interpreter());
-  const std::vector<float> own = values(program, schedule, best_target());
-  for (std::size_t i = 0; i < expected.size(); ++i) REQUIRE(own[i] == Approx(expected[i]).margin(1e-5));
-}
-
-template <class Program>
 void check(const Program& program) {
   CHECK(products(program, Schedule::standard()) == 1);
   CHECK(products(program, Schedule{}.dynamic_batch()) == 1);
-  check_values(program);
+  check_at_every_node(program);
 }
 
 /// A tensor of `H` elements a node.
@@ -110,7 +80,7 @@ TEST_CASE("what a later recursion reads keeps its tensor, whatever else computes
   for (const Structure structure : {cortex::tree, cortex::dag, cortex::sequence})
     for (const Schedule& schedule : {Schedule::standard(), Schedule::standard().tabulate_nothing().share_no_subtrees(),
                                      Schedule{}.dynamic_batch().specialize_leaves(), Schedule::standard().workers(2)})
-      check_values(read_whole(structure), schedule);
+      check_at_every_node(read_whole(structure), schedule);
 }
 
 TEST_CASE("what a recursion that is cut has of its own is not read later", "[lower][refactor][equality]") {
@@ -124,8 +94,8 @@ TEST_CASE("what a recursion that is cut has of its own is not read later", "[low
       "x", H, [&](auto n, auto i) { return cut(n, i) + sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); }); });
   auto h = m.recursion(h_of, m.compute("body", H, [&](auto n, auto i) { return tanh(x(n, i)); }));
   const auto program = m.program(m.output<float>("y", H, [&](auto n, auto i) { return x(n, i) + s(n, i) + h(n, i); }));
-  check_values(program);
-  for (const int workers : {1, 2}) check_values(program, Schedule::standard().workers(workers).refactor(cut));
+  check_at_every_node(program);
+  for (const int workers : {1, 2}) check_at_every_node(program, Schedule::standard().workers(workers).refactor(cut));
 }
 
 TEST_CASE("an operator of which a later recursion needs more than there is, is computed anew as a whole", "[lower]") {

@@ -90,6 +90,23 @@ TEST_CASE("a factor of an element leaves the sums that are added up for it", "[l
   CHECK(lowered_difference(graph) == "");
 }
 
+TEST_CASE("a matrix that multiplies each of the children leaves the sum over them", "[lower][equality]") {
+  for (const bool alone : {false, true}) {
+    Factored g;
+    const ra::Graph graph = g.with([&](auto& n, auto& i) {
+      return g.dot(g.H, [&](auto& j) {
+        const E of_kids = g.over_kids(n, [&](auto kid) { return g.at(g.U, {i, j}) * g.at(g.h, {kid, j}); });
+        return alone ? of_kids : g.at(g.W, {i, j}) * g.at(g.z, {n, j}) - of_kids;
+      });
+    });
+    const std::string text = lowered(graph);
+    INFO(text);
+    CHECK(sums_of(text, {"fma(U["}) == 1);
+    CHECK(count(text, "hidden=4, hidden=4] temp") == 0);
+    CHECK(lowered_difference(graph) == "");
+  }
+}
+
 TEST_CASE("a factor of each child, the same for all outputs, stays with what is multiplied", "[lower][equality]") {
   Factored g;
   const ra::Graph graph = g.with([&](auto& n, auto& i) {

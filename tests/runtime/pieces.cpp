@@ -188,7 +188,7 @@ TEST_CASE("calls in pieces give the same bits, by any workers, with and without 
   CHECK(divided.calls > 40);
 }
 
-TEST_CASE("what is computed for all nodes at once is computed for those of each piece", "[runtime]") {
+TEST_CASE("what is computed for all nodes at once is computed for those of each piece", "[runtime][slow]") {
   Divided divided;
   for (const Structure structure : {cortex::tree, cortex::dag, cortex::sequence}) {
     const auto kind = ra::StructureKind(int(structure.kind));

@@ -186,6 +186,17 @@ const Schedule standard = Schedule::standard().share_no_subtrees();
 TEST_CASE("states that no call gives out share rows, and results are the equations'", "[runtime][equality]") {
   using enum ra::StructureKind;
   for (const Target& target : {Target::interpreter(), best_target()}) {
+    check_results(attention(cortex::tree), tree, standard, target);
+    check_results(attention(cortex::dag), dag, standard.workers(3), target);
+    check_results(attention(cortex::sequence), sequence, standard, target);
+    check_results(attention(cortex::tree), tree, standard.pieces(5).workers(2), target);
+    check_results(attention<Read::at_root>(cortex::dag), dag, standard, target);
+  }
+}
+
+TEST_CASE("states share rows under every schedule, whatever reads them", "[runtime][equality][slow]") {
+  using enum ra::StructureKind;
+  for (const Target& target : {Target::interpreter(), best_target()}) {
     for (const Schedule& schedule :
          {standard, standard.tabulate_nothing(), Schedule{}, standard.workers(3), standard.workers(2).groups(2),
           standard.fill_levels(8), Schedule::standard().share_subtrees(), standard.exact_activations()}) {

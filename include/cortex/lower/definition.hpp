@@ -104,6 +104,15 @@ inline bool has_matrix(const ir::Expr& e, const Vector<ir::Expr>& outputs, const
   return found;
 }
 
+/// Whether `e` is another value for each node: it is made of more than weights, which all nodes have in common.
+inline bool is_of_nodes(const ir::Expr& e) {
+  bool found = false;
+  ir::visit_with(
+      e, [&](const ir::UfCall&) { found = true; },
+      [&](const ir::Load& load) { found |= load.buffer->role != ir::Role::weight; });
+  return found;
+}
+
 /// Whether `e` holds a reduction over a dense dimension: a contraction, the work that is worth moving and tiling.
 inline bool has_contraction(const ir::Expr& e) {
   bool found = false;

@@ -64,7 +64,7 @@ class SumDivider {
       return collect(sum->body, inside, weight, negative);
     }
     if (binary && (binary->op == ir::BinaryOp::add || binary->op == ir::BinaryOp::sub) && has_matrix(e)) {
-      changes_ |= over_children_ || (weight && is_of_row(e));
+      changes_ |= over_children_ || (weight && is_of_nodes(e));
       collect(binary->a, axes, weight, negative);
       return collect(binary->b, axes, weight, negative != (binary->op == ir::BinaryOp::sub));
     }
@@ -96,14 +96,6 @@ class SumDivider {
   }
 
   bool has_matrix(const ir::Expr& e) const { return lower::has_matrix(e, outputs_, summed_); }
-  /// Whether `e` is made of more than weights, which are one matrix for all nodes.
-  static bool is_of_row(const ir::Expr& e) {
-    bool of_row = false;
-    ir::visit_with(
-        e, [&](const ir::UfCall&) { of_row = true; },
-        [&](const ir::Load& load) { of_row |= load.buffer->role != ir::Role::weight; });
-    return of_row;
-  }
 
   const Vector<ir::Expr>& outputs_;
   Vector<Term> terms_;

@@ -2,6 +2,7 @@
 // weights alone as one factor: whichever way a model writes a product with a matrix, it is a product with a matrix.
 //
 //   sum(j, z[n,i] * W[i,j] * s[n,j] * mask[i,j])      ->   z[n,i] * sum(j, W[i,j] * mask[i,j] * s[n,j])
+//   sum(j, sum(k, P[i,j] * s[k,j]))                   ->   sum(j, P[i,j] * sum(k, s[k,j]))
 //
 // A choice by indices between such products and 0, as at the edges of a grid, becomes one of what is multiplied:
 //
@@ -29,8 +30,11 @@ class SumFactorer {
 
   ir::Expr run(const ir::Expr& e) {
     return ir::mutate_with(e, [&](auto& self, const ir::Reduce& sum) -> ir::Expr {
-      const bool contracts = sum.axis.dim.kind() == DimKind::dense;
-      if (!contracts || sum.op != ir::ReduceOp::sum || !is_float(sum.type.dtype)) return self.children(sum);
+      if (sum.op != ir::ReduceOp::sum || !is_float(sum.type.dtype)) return self.children(sum);
+      if (sum.axis.dim.kind() != DimKind::dense) {
+        const ir::Expr inside = self.children(sum);
+        return without_matrix(*inside.as<ir::Reduce>());
+      }
       const bool alone = &sum == body_.get();
       body_ = sum.body;
       around_.push_back(sum.axis.var);
@@ -66,16 +70,25 @@ class SumFactorer {
     return product_of(ir::Reduce::make(ir::ReduceOp::sum, axis, product), out);
   }
 
+  /// A sum over children with the matrix that it multiplies each of them with outside of it.
+  ir::Expr without_matrix(const ir::Reduce& sum) const {
+    Vector<Factor> factors, out, rest;
+    collect(sum.body, false, factors);
+    for (const Factor& f : factors) {
+      const bool leaves = !ir::uses(f.e, sum.axis.var) && has_matrix(f.e, outputs_, around_);
+      (leaves ? out : rest).push_back(f);
+    }
+    if (out.empty() || rest.empty()) return ir::handle_of(sum);
+    return product_of({}, out) * ir::Reduce::make(sum.op, sum.axis, product_of({}, rest));
+  }
+
   /// A choice by indices alone between a sum of products and 0 as that sum, with a choice in each product. What weights
   /// have a choice for at each of their elements stays: it is of them that such a choice is.
   ir::Expr with_chosen_factors(const ir::Expr& e) const {
     const auto* either = e.as<ir::Select>();
     if (!either) return e;
     const bool first = ir::as_float(either->else_value) == 0.0, second = ir::as_float(either->then_value) == 0.0;
-    bool of_indices = true;
-    ir::visit_with(
-        either->condition, [&](const ir::UfCall&) { of_indices = false; },
-        [&](const ir::Load&) { of_indices = false; });
+    const bool of_indices = !is_of_nodes(either->condition) && !is_of_weights(either->condition);
     if (first == second || !of_indices || !ir::uses_any(either->condition, around_)) return e;
     return with_choices(first ? either->then_value : either->else_value, *either, first);
   }
@@ -125,11 +138,9 @@ class SumFactorer {
 
   /// Whether `e` reads tensors, and of weights alone, at no index of a node's.
   static bool is_of_weights(const ir::Expr& e) {
-    bool alone = true, reads = false;
-    ir::visit_with(
-        e, [&](const ir::UfCall&) { alone = false; },
-        [&](const ir::Load& load) { reads = true, alone &= load.buffer->role == ir::Role::weight; });
-    return alone && reads;
+    bool reads = false;
+    ir::visit_with(e, [&](const ir::Load&) { reads = true; });
+    return reads && !is_of_nodes(e);
   }
 
   const Vector<ir::Expr>& outputs_;

@@ -61,7 +61,7 @@ class Refactorer {
     if (slices_ == 1) return true;
     choose_own_states();
     for (std::size_t v = 0; v < plans_.size(); ++v) rewrite(recursion_.versions[v], plans_[v]);
-    for (const auto& [id, own] : own_states_) recursion_.states.push_back(own);
+    append(recursion_.states, own_states_);
     return true;
   }
 
@@ -219,12 +219,13 @@ class Refactorer {
       ir::BufferInfo info = *state;
       info.name = "own_" + info.name;
       info.scope = ir::Scope::worker;
-      own_states_.emplace_back(state.id(), ir::Buffer(std::move(info)));
+      copied_.push_back(state);
+      own_states_.push_back(ir::Buffer(std::move(info)));
     }
   }
   ir::Buffer own_state(const ir::Buffer& buffer) const {
-    for (const auto& [id, own] : own_states_)
-      if (id == buffer.id()) return own;
+    for (std::size_t s = 0; s < copied_.size(); ++s)
+      if (copied_[s] == buffer) return own_states_[s];
     return {};
   }
   ir::Buffer own_temp(const ir::Buffer& buffer) {
@@ -349,8 +350,8 @@ class Refactorer {
   Recursion& recursion_;
   int slices_ = 1;
   Dim slice_dim_{"slice", 1, DimKind::slice};
-  Vector<Plan> plans_;  // [versions]
-  Vector<std::pair<const void*, ir::Buffer>> own_states_;
+  Vector<Plan> plans_;                      // [versions]
+  Vector<ir::Buffer> copied_, own_states_;  // of each state of which workers have copies, and the copies
   PointerMap<ir::Buffer> own_temps_;
   PointerMap<Dim> piece_dims_;
 };

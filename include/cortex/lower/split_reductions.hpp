@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
@@ -43,8 +44,9 @@ class ReductionSplitter {
 
   /// The reduction with everything extracted from its body that is to be computed before it. `outputs`: the variables
   /// for each value of which it is computed.
-  ir::Expr inside(const ir::Reduce& reduce, const Vector<ir::Expr>& outputs) {
-    if (const ir::Expr turned = with_inner_sums(reduce, outputs)) return inside(*turned.as<ir::Reduce>(), outputs);
+  ir::Expr inside(const ir::Reduce& written, const Vector<ir::Expr>& outputs) {
+    const ir::Expr turned = with_inner_sums(written, outputs);
+    const ir::Reduce& reduce = turned ? *turned.as<ir::Reduce>() : written;
     enter(reduce);
     ir::Expr body;
     const auto* nested = reduce.body.as<ir::Reduce>();
@@ -61,55 +63,96 @@ class ReductionSplitter {
 
   // ---- sums of products, the cheaper way round ----
 
-  /// A sum over two axes with what does not depend on the inner one outside of it, where that is a product with a
-  /// matrix: of the sum of the children and not of each, or of a vector and not of each of its elements, for a few
-  /// outputs.
+  /// A sum over several axes with what does not depend on one of them outside of the sum over that one, where that is a
+  /// product with a matrix: of the sum of the children and not of each, or of a vector and not of each of its elements.
   ///
-  ///   sum(k, sum(j, U[i,j] * h[k,j]))      ->   sum(j, U[i,j] * sum(k, h[k,j]))
-  ///   sum(i, sum(j, a[i] * B[i,j] * b[j])) ->   sum(i, a[i] * sum(j, B[i,j] * b[j]))
+  ///   sum(k, sum(j, U[i,j] * h[k,j]))               ->   sum(j, U[i,j] * sum(k, h[k,j]))
+  ///   sum(k, sum(j, sum(f, x[k,f] * W[f,i,j]) * h[k,j]))
+  ///                                                 ->   sum(j, sum(f, W[f,i,j] * sum(k, x[k,f] * h[k,j])))
+  ///   sum(a, l[a] * W[i,a,b] * r[b] over b)         ->   sum(a, l[a] * sum(b, W[i,a,b] * r[b]))
   ///
   /// Nothing if `reduce` is no such sum.
   ir::Expr with_inner_sums(const ir::Reduce& reduce, const Vector<ir::Expr>& outputs) const {
-    const auto* nested = reduce.body.as<ir::Reduce>();
-    const bool sums = reduce.op == ir::ReduceOp::sum && nested && nested->op == ir::ReduceOp::sum &&
-                      nested->axis.dim.kind() == DimKind::dense && is_float(reduce.type.dtype);
-    if (!sums || ir::uses(nested->axis.extent, reduce.axis.var)) return {};
-    const bool over_children = reduce.axis.dim.kind() == DimKind::child;
-    const ir::ReduceAxis &inner = over_children ? reduce.axis : nested->axis,
-                         &outer = over_children ? nested->axis : reduce.axis;
-    Vector<ir::Expr> factors;
-    factors_of(nested->body, factors);
-    ir::Expr summed, others;
-    bool matrix = false;
-    for (const ir::Expr& factor : factors) {
-      const bool is_summed = ir::uses(factor, inner.var);
-      if (over_children)
-        matrix |= !is_summed && is_matrix(factor, outputs, {outer.var});
-      else
-        matrix |= is_summed && is_matrix(factor, {outer.var}, {inner.var});
-      ir::Expr& product = is_summed ? summed : others;
-      product = product ? ir::Binary::make(ir::BinaryOp::mul, product, factor) : factor;
-    }
-    if (!matrix || !summed || !others) return {};
-    const bool for_each_output = all_of(outputs, [&](const ir::Expr& var) { return ir::uses(summed, var); });
-    const bool cheaper = over_children ? children_.empty() && ir::uses(summed, outer.var) && !for_each_output
-                                       : values_of(outputs, summed) < many_outputs;
-    if (!cheaper) return {};
-    const ir::Expr sum = ir::Reduce::make(ir::ReduceOp::sum, inner, summed);
-    return ir::Reduce::make(ir::ReduceOp::sum, outer, ir::Binary::make(ir::BinaryOp::mul, others, sum));
+    if (reduce.op != ir::ReduceOp::sum || !is_float(reduce.type.dtype)) return {};
+    SumOfProducts sum;
+    sum.axes.push_back(reduce.axis);
+    open(reduce.body, reduce.axis.var, sum);
+    PointerSet vars;  // one value may be two factors, and its variable then is no axis
+    for (const ir::ReduceAxis& axis : sum.axes)
+      if (!vars.insert(axis.var.get())) return {};
+    if (sum.axes.size() < 2) return {};
+    const DimKind kind = reduce.axis.dim.kind();
+    return kind == DimKind::child   ? of_sum_of_children(sum, outputs)
+           : kind == DimKind::dense ? of_vector(sum, outputs)
+                                    : ir::Expr();
   }
 
-  /// Outputs that fill the lanes of any machine's vectors: then a sum over two axes for each of them is fast as it is.
-  static constexpr std::int64_t many_outputs = 16;
-
-  /// For how many values of the outputs `e` is another value.
-  std::int64_t values_of(const Vector<ir::Expr>& outputs, const ir::Expr& e) const {
-    std::int64_t values = 1;
-    for (const IndexVar& index : scope_) {
-      const bool is_output = any_of(outputs, [&](const ir::Expr& var) { return var.same_as(index.var); });
-      if (is_output && ir::uses(e, index.var)) values *= index.dim.extent();
+  struct SumOfProducts {
+    Vector<ir::ReduceAxis> axes;  // from the outermost on
+    Vector<ir::Expr> factors;
+  };
+  /// Adds the factors of `e` to `sum`, and the axes of sums among them: but those over children, of weights alone,
+  /// which are one matrix, and of so many terms as `var` says.
+  static void open(const ir::Expr& e, const ir::Expr& var, SumOfProducts& sum) {
+    const auto* product = e.as<ir::Binary>();
+    const auto* nested = e.as<ir::Reduce>();
+    if (product && product->op == ir::BinaryOp::mul) {
+      open(product->a, var, sum);
+      return open(product->b, var, sum);
     }
-    return values;
+    const bool opens = nested && nested->op == ir::ReduceOp::sum && nested->axis.dim.kind() == DimKind::dense &&
+                       is_of_nodes(e) && !ir::uses(nested->axis.extent, var);
+    if (!opens) return sum.factors.push_back(e);
+    sum.axes.push_back(nested->axis);
+    open(nested->body, var, sum);
+  }
+
+  ir::Expr of_sum_of_children(const SumOfProducts& sum, const Vector<ir::Expr>& outputs) const {
+    Vector<ir::Expr> dense;
+    for (std::size_t a = 1; a < sum.axes.size(); ++a) dense.push_back(sum.axes[a].var);
+    const Sides sides = sides_of(sum, sum.axes[0].var);
+    const bool matrix =
+        any_of(sides.others, [&](const ir::Expr& e) { return is_matrix(e, outputs, dense) && uses_all(e, dense); });
+    if (!matrix || sides.summed.empty() || !children_.empty()) return {};
+    const ir::Expr summed = product_of(sides.summed);
+    if (!ir::uses_any(summed, dense) || uses_all(summed, outputs)) return {};
+    ir::Expr result = product_of(sides.others) * ir::Reduce::make(ir::ReduceOp::sum, sum.axes[0], summed);
+    for (std::size_t a = sum.axes.size(); a-- > 1;) result = ir::Reduce::make(ir::ReduceOp::sum, sum.axes[a], result);
+    return result;
+  }
+
+  ir::Expr of_vector(const SumOfProducts& sum, const Vector<ir::Expr>& outputs) const {
+    if (sum.axes.size() != 2) return {};
+    const auto extent = [&](std::size_t a) { return sum.axes[a].dim.extent(); };
+    const auto has_outputs = [&](const ir::Expr& factor) {
+      return is_matrix(factor, {sum.axes[0].var}, {sum.axes[1].var}) && ir::uses_any(factor, outputs);
+    };
+    // Of the two ways, the one that keeps fewer sums for each output.
+    const bool turn = extent(0) > extent(1) && any_of(sum.factors, has_outputs);
+    const ir::ReduceAxis &outer = sum.axes[turn], &inner = sum.axes[!turn];
+    const Sides sides = sides_of(sum, inner.var);
+    const bool matrix = any_of(sides.summed, [&](const ir::Expr& e) { return is_matrix(e, {outer.var}, {inner.var}); });
+    if (!matrix || sides.others.empty()) return {};
+    const ir::Expr product = ir::Reduce::make(ir::ReduceOp::sum, inner, product_of(sides.summed));
+    return ir::Reduce::make(ir::ReduceOp::sum, outer, product_of(sides.others) * product);
+  }
+
+  /// The factors that depend on `var`, and the others.
+  struct Sides {
+    Vector<ir::Expr> summed, others;
+  };
+  static Sides sides_of(const SumOfProducts& sum, const ir::Expr& var) {
+    Sides sides;
+    for (const ir::Expr& factor : sum.factors) (ir::uses(factor, var) ? sides.summed : sides.others).push_back(factor);
+    return sides;
+  }
+  static bool uses_all(const ir::Expr& e, const Vector<ir::Expr>& vars) {
+    return all_of(vars, [&](const ir::Expr& var) { return ir::uses(e, var); });
+  }
+  static ir::Expr product_of(const Vector<ir::Expr>& factors) {
+    ir::Expr product;
+    for (const ir::Expr& factor : factors) product = product ? product * factor : factor;
+    return product;
   }
 
   /// Whether `sum`, of each child that `reduce` goes through, is a product with a matrix: then it is worth a definition
@@ -125,12 +168,6 @@ class ReductionSplitter {
     return found;
   }
 
-  static void factors_of(const ir::Expr& e, Vector<ir::Expr>& factors) {
-    const auto* product = e.as<ir::Binary>();
-    if (!product || product->op != ir::BinaryOp::mul) return factors.push_back(e);
-    factors_of(product->a, factors);
-    factors_of(product->b, factors);
-  }
   /// `e` with its reductions replaced by reads of new definitions.
   ir::Expr extract(const ir::Expr& e) {
     return ir::mutate_with(e, [&](auto&, const ir::Reduce& reduce) {

@@ -147,8 +147,9 @@ class VersionBuilder {
     return value < 0 ? -1 : value ? op(branch).then_op : op(branch).else_op;
   }
 
-  /// `target` takes the value of operator `i` where `guard` holds.
-  void define(int i, const ir::Buffer& target, const ir::Expr& guard) {
+  /// `target` takes the value of operator `written` where `guard` holds.
+  void define(int written, const ir::Buffer& target, const ir::Expr& guard) {
+    const int i = ra::read_as(graph_, written, recursion_);
     Use& use = uses_[std::size_t(i)];
     use.ways.add(guard);
     for (Target& known : use.targets)
@@ -158,7 +159,8 @@ class VersionBuilder {
   }
 
   void read(const ir::Buffer& buffer, const ir::Expr& guard) {
-    const int i = graph_.find(buffer);
+    const int written = graph_.find(buffer), i = written < 0 ? -1 : ra::read_as(graph_, written, recursion_);
+    if (i != written) home_.insert_or_assign(buffer.id(), op(i).buffer);
     if (i < 0 || op(i).kind == ra::OpKind::placeholder || op(i).kind == ra::OpKind::field) return;
     if (op(i).kind == ra::OpKind::compute) return uses_[std::size_t(i)].ways.add(guard);
     // A branch that is read as a tensor: its own buffer takes the value of the side that is taken.

@@ -20,7 +20,10 @@ namespace detail {
 class Products {
  public:
   Products(const Graph& graph, int recursion)
-      : graph_(graph), needed_(operators_of(graph, recursion)), direction_(direction_of(graph, recursion)) {
+      : graph_(graph),
+        recursion_(recursion),
+        needed_(operators_of(graph, recursion)),
+        direction_(direction_of(graph, recursion)) {
     for (std::size_t i = 0; i < graph.ops.size(); ++i) {
       const Op& op = graph.ops[i];
       if (op.kind == OpKind::if_then_else)
@@ -81,11 +84,12 @@ class Products {
   Vector<bool> read_by(int op) const {
     Vector<bool> read(graph_.ops.size());
     read[std::size_t(op)] = true;
-    add_read(graph_, read);
+    add_read(graph_, read, recursion_);
     return read;
   }
 
   const Graph& graph_;
+  const int recursion_;
   const Vector<bool> needed_;
   const Direction direction_;
   Vector<bool> recurrent_;

@@ -18,15 +18,25 @@ enum class Direction : std::uint8_t {
   roots,  // the roots alone, in any order: a readout
 };
 
-/// Adds what the operators `needed` are made of, by number.
-inline void add_read(const Graph& graph, Vector<bool>& needed) {
+/// What `recursion` reads in place of operator `op`: the state, by its placeholder, of an earlier recursion that has
+/// the operator's values at all nodes; the operator itself if there is none.
+inline int read_as(const Graph& graph, int op, int recursion) {
+  if (graph.ops[std::size_t(op)].at_roots) return op;
+  for (const State& state : graph.states)
+    if (state.body == op && state.recursion < recursion) return state.placeholder;
+  return op;
+}
+
+/// Adds what the operators `needed` are made of in `recursion`, by number.
+inline void add_read(const Graph& graph, Vector<bool>& needed, int recursion) {
+  const auto add = [&](int read) { needed[std::size_t(read_as(graph, read, recursion))] = true; };
   for (std::size_t i = graph.ops.size(); i-- > 0;) {  // an operator reads only those before it
     const Op& op = graph.ops[i];
     if (!needed[i]) continue;
-    if (op.kind == OpKind::if_then_else) needed[std::size_t(op.then_op)] = needed[std::size_t(op.else_op)] = true;
+    if (op.kind == OpKind::if_then_else) add(op.then_op), add(op.else_op);
     if (!op.body) continue;
     ir::visit_with(op.body, [&](const ir::Load& load) {
-      if (const int read = graph.find(load.buffer); read >= 0) needed[std::size_t(read)] = true;
+      if (const int read = graph.find(load.buffer); read >= 0) add(read);
     });
   }
 }
@@ -35,8 +45,8 @@ inline void add_read(const Graph& graph, Vector<bool>& needed) {
 inline Vector<bool> operators_of(const Graph& graph, int recursion) {
   Vector<bool> needed(graph.ops.size());
   for (const State& state : graph.states)
-    if (state.recursion == recursion) needed[std::size_t(state.body)] = true;
-  add_read(graph, needed);
+    if (state.recursion == recursion) needed[std::size_t(read_as(graph, state.body, recursion))] = true;
+  add_read(graph, needed, recursion);
   return needed;
 }
 

@@ -12,6 +12,7 @@
 #include "cortex/jit/linked_code.hpp"
 #include "cortex/jit/matrix_unit.hpp"
 #include "cortex/lower/lower.hpp"
+#include "cortex/lower/split_recursions.hpp"
 #include "cortex/ra/check.hpp"
 #include "cortex/ra/print.hpp"
 #include "cortex/ra/share_subtrees.hpp"
@@ -114,10 +115,11 @@ inline Target with_units_granted(Target target, const Schedule& schedule) {
 }  // namespace detail
 
 /// What `work_of` does.
-inline Vector<ir::WorkItem> count_scheduled_work(const ra::Graph& graph, const Schedule& schedule,
+inline Vector<ir::WorkItem> count_scheduled_work(const ra::Graph& written, const Schedule& schedule,
                                                  const Target& asked) {
   detail::check_target(asked);
-  detail::check(graph, schedule);
+  detail::check(written, schedule);
+  const ra::Graph graph = lower::split_recursions(written, schedule);
   const Target target = detail::with_units_granted(asked, schedule);
   Executable planned;
   planned.graph = graph, planned.target = target, planned.schedule = schedule;
@@ -127,14 +129,15 @@ inline Vector<ir::WorkItem> count_scheduled_work(const ra::Graph& graph, const S
 }
 
 /// What `compile_graph` does; `options` let tests look at and verify each pass.
-inline std::shared_ptr<const Executable> build_executable(const ra::Graph& graph, const Schedule& schedule,
+inline std::shared_ptr<const Executable> build_executable(const ra::Graph& written, const Schedule& schedule,
                                                           const Target& asked,
                                                           const pass::PipelineOptions& options = {}) {
   detail::check_target(asked);
   if (asked.backend == Backend::cuda)
     throw Error(Code::unavailable, "for a GPU compile with cortex::cuda::compile, of cortex/cuda.hpp");
   const std::int64_t start = now_ns();
-  detail::check(graph, schedule);
+  detail::check(written, schedule);
+  const ra::Graph graph = lower::split_recursions(written, schedule);
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
   executable->schedule = schedule;

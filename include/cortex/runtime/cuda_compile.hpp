@@ -8,6 +8,7 @@
 
 #include "cortex/base/clock.hpp"
 #include "cortex/lower/lower.hpp"
+#include "cortex/lower/split_recursions.hpp"
 #include "cortex/pass/gpu_pipeline.hpp"
 #include "cortex/ra/check.hpp"
 #include "cortex/ra/share_subtrees.hpp"
@@ -74,14 +75,15 @@ inline GpuSchedule gpu_schedule(const Schedule& schedule) {
 }  // namespace detail
 
 /// Compiles `graph` under `schedule` for `gpu`. Throws `invalid_model` and `invalid_schedule`.
-inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Graph& graph, const Schedule& schedule,
+inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Graph& written, const Schedule& schedule,
                                                                    const Gpu& gpu,
                                                                    const CudaCompileOptions& options = {}) {
   const std::int64_t start = now_ns();
-  ra::check(graph);
+  ra::check(written);
   detail::check_gpu_schedule(schedule);
-  schedule::check_stored(graph, schedule);
-  schedule::check_level_fill(graph, schedule);
+  schedule::check_stored(written, schedule);
+  schedule::check_level_fill(written, schedule);
+  const ra::Graph graph = lower::split_recursions(written, schedule);
   auto result = std::make_shared<CudaExecutable>();
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
