@@ -17,13 +17,13 @@ namespace cortex::test {
 using Group = GpuSchedule::Group;
 
 /// Few and small blocks: the emulation has a fibre for each thread. How many threads share a sum decides over rounding,
-/// and does not follow from the others.
+/// and does not follow from the others. Without tables of words: a kernel computes all that a test looks for in it.
 inline Schedule on_gpu(Group group, int blocks, GpuSchedule::Weights weights = GpuSchedule::Weights::automatic,
                        bool lock_based = false, int threads = 32, int parts = 1) {
   GpuSchedule how;
   how.group = group, how.blocks = blocks, how.weights = weights, how.lock_based = lock_based;
   how.threads = threads, how.parts = parts;
-  return Schedule::standard().on_gpu(how);
+  return Schedule::standard().tabulate_nothing().on_gpu(how);
 }
 
 /// A `spin_limit` for devices that are there, on which nothing else ends a kernel whose blocks wait for ever: seconds,

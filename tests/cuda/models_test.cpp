@@ -42,7 +42,7 @@ std::vector<Sharing> all_ways(int parts, bool registers = true) {
   const auto with_rows = [&](Group group, int blocks, Weights weights, int recent) {
     GpuSchedule how = on(group, blocks, weights).gpu;
     how.recent_rows = recent;
-    return Schedule::standard().on_gpu(how);
+    return Schedule::standard().tabulate_nothing().on_gpu(how);
   };
   std::vector<Sharing> ways{{"block, weights streamed", on(Group::block, 1, Weights::streamed)},
                             {"block, weights resident", with_rows(Group::block, 1, Weights::resident, 4)},
@@ -410,7 +410,7 @@ TEST_CASE("CUDA text of a TreeLSTM as blocks of a grid is the golden one", "[cud
   const auto program = models::tree_lstm<Item>(word, kids, sizes(5, 16)).program;
   GpuSchedule how = on_gpu(Group::grid, 2).gpu;
   how.rows = 1;
-  const auto model = cuda::compile(program, Schedule::standard().on_gpu(how), Gpu::of(90));
+  const auto model = cuda::compile(program, Schedule::standard().tabulate_nothing().on_gpu(how), Gpu::of(90));
   check_golden("cuda_text/tree_lstm_in_a_grid.cu", model.code().text.settings + model.code().text.kernel);
 }
 

@@ -13,7 +13,7 @@ namespace {
 Schedule with_rows(Group group, int blocks, int rows) {
   GpuSchedule how = on_gpu(group, blocks).gpu;
   how.recent_rows = rows;
-  return Schedule::standard().on_gpu(how);
+  return Schedule::standard().tabulate_nothing().on_gpu(how);
 }
 
 /// What a node has of its word alone: W x.
@@ -120,7 +120,8 @@ TEST_CASE("tensor cores read each pair of a row at its own place", "[cuda]") {
       how.tensor_cores = cores;
       FakeCuda fake;
       fake.gpu.multiprocessors = 4;
-      const std::vector<float> got = emulated(fake, program, Schedule::standard().on_gpu(how), weights, items);
+      const std::vector<float> got =
+          emulated(fake, program, Schedule::standard().tabulate_nothing().on_gpu(how), weights, items);
       if (rows == 0) far = got;
       CAPTURE(int(cores), rows);
       CHECK(fake.problem == "");
@@ -134,7 +135,7 @@ TEST_CASE("explain tells the recent rows", "[cuda]") {
       models::tree_lstm<Item>(word, kids, {.vocabulary = vocabulary, .input = 5, .hidden = 256}).program;
   GpuSchedule how;
   how.group = Group::cluster, how.blocks = 8, how.recent_rows = 32;
-  CHECK_THAT(explain(cuda::compile(program, Schedule::standard().on_gpu(how), Gpu::of(90))),
+  CHECK_THAT(explain(cuda::compile(program, Schedule::standard().tabulate_nothing().on_gpu(how), Gpu::of(90))),
              Catch::Contains(
                  "32 of h, s stay in each block's shared memory, 66 KB, where the others of its cluster write what "
                  "is theirs; older ones are read from the L2 cache"));
@@ -144,6 +145,6 @@ TEST_CASE("CUDA text of a TreeRNN in a cluster is the golden one", "[cuda_text]"
   const auto program = models::tree_rnn<Item>(word, kids, {.vocabulary = vocabulary, .input = 5, .hidden = 16}).program;
   GpuSchedule how = with_rows(Group::cluster, 2, 8).gpu;
   how.rows = 1;
-  const auto model = cuda::compile(program, Schedule::standard().on_gpu(how), Gpu::of(90));
+  const auto model = cuda::compile(program, Schedule::standard().tabulate_nothing().on_gpu(how), Gpu::of(90));
   check_golden("cuda_text/recent_rows_of_tree_rnn.cu", model.code().text.settings + model.code().text.kernel);
 }

@@ -18,7 +18,7 @@ template <class Program>
 Schedule unrolled(const Program& program, int blocks) {
   GpuSchedule how = on_gpu(Group::cluster, blocks).gpu;
   how.recent_rows = 0;
-  return Schedule::standard().unroll(program, 2).on_gpu(how);
+  return Schedule::standard().tabulate_nothing().unroll(program, 2).on_gpu(how);
 }
 
 /// How many matrices are spread.
@@ -120,7 +120,8 @@ TEST_CASE("explain tells which weights are spread over a cluster", "[cuda]") {
   const auto program = models::tree_lstm<Item>(word, kids, sizes(256)).program;
   GpuSchedule how;
   how.group = Group::cluster;
-  const auto model = cuda::compile(program, Schedule::standard().unroll(program, 2).on_gpu(how), Gpu::of(90));
+  const auto model =
+      cuda::compile(program, Schedule::standard().tabulate_nothing().unroll(program, 2).on_gpu(how), Gpu::of(90));
   const std::string text = explain(model);
   CHECK_THAT(text, Contains("128 KB of weights stay in each block's shared memory for the time of a call: a part of "
                             "U_f, U_i, U_o, U_u, which all blocks of the cluster read there"));

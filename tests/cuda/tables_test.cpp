@@ -129,6 +129,22 @@ TEST_CASE("a captured call has its rows out of tables, too", "[cuda][tables]") {
   CHECK(difference(all_roots(call), t.b.right) <= 1);
 }
 
+TEST_CASE("a GPU has tables of words by default, but beside weights in registers and tensor cores", "[cuda][tables]") {
+  const auto tables = [](const Schedule& schedule) {
+    const auto program =
+        models::tree_lstm<Item>(word, kids, {.vocabulary = vocabulary, .input = 16, .hidden = 32}).program;
+    return cuda::compile(program, schedule, Gpu::of(90)).executable().program.tabulations.size();
+  };
+  GpuSchedule registers, tensor_cores;
+  registers.weights = GpuSchedule::Weights::registers;
+  tensor_cores.tensor_cores = GpuSchedule::TensorCores::bf16;
+  const Schedule standard = Schedule::standard();
+  CHECK(tables(standard) > tables(standard.tabulate_nothing()));
+  CHECK(tables(standard.on_gpu(registers)) == tables(standard.tabulate_nothing().on_gpu(registers)));
+  CHECK(tables(standard.tabulate().on_gpu(registers)) == tables(standard));
+  CHECK(tables(standard.on_gpu(tensor_cores)) == 0);
+}
+
 TEST_CASE("a GPU refuses tables beside loops by hand and tensor cores", "[cuda][tables]") {
   const auto refusal = [](const Schedule& schedule) {
     return error_of_call([&] { cuda::compile(tree_rnn_program(), schedule, Gpu::of(90)); });

@@ -14,6 +14,12 @@
 
 namespace cortex::pass {
 
+/// Of words, unless registers hold weights: as many as leave just enough of them for code without tables.
+inline TablesOf tables_of(const Schedule& schedule, const schedule::GpuShape& shape) {
+  const bool by_default = schedule.tabulating == Tabulating::where_it_pays;
+  return by_default && shape.weight_registers ? TablesOf::weights : tables_of(schedule);
+}
+
 /// The compiler's schedule of a program's loops on a GPU: a worker is a thread block.
 inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedule::GpuShape& shape,
                              const Target& target) {
@@ -21,12 +27,9 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
   constexpr int gates = 6;  // accumulators side by side for each node
 
   make_nests(p, schedule, gates);
-  // Where tables of words pay is not known of GPUs yet; what follows from weights alone is always one. Tensor cores
-  // take all products. Rows of zeros are written in any case.
-  if (shape.products == DType::f32) {
-    const TablesOf tables = schedule.tabulating == Tabulating::on ? TablesOf::words_and_weights : TablesOf::weights;
-    p.run_on_program("tabulate", [&](ir::Program& program) { tabulate(program, tables); });
-  }
+  // Tensor cores take all products. Rows of zeros are written in any case.
+  if (shape.products == DType::f32)
+    p.run_on_program("tabulate", [&](ir::Program& program) { tabulate(program, tables_of(schedule, shape)); });
   p.run("zero_absent_rows", zero_absent_rows);
   p.run("order_nests", order_nests);
 

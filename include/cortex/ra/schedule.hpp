@@ -279,8 +279,8 @@ struct Schedule {
   [[nodiscard]] Schedule tabulate(int megabytes = usual_table_megabytes) const {
     return with([&](Schedule& s) { s.tabulating = Tabulating::on, s.table_megabytes = megabytes; });
   }
-  /// The same with 64 MB, for machine code of CPUs: not for the interpreter, which is slow to make tables, nor for
-  /// GPUs, of which it is not known, nor where loops are scheduled by hand, for which `tabulate` is refused.
+  /// The same with 64 MB, for machine code: not for the interpreter, which is slow to make tables, nor for products on a
+  /// GPU's tensor cores, nor where loops are scheduled by hand, for both of which `tabulate` is refused.
   [[nodiscard]] Schedule tabulate_where_it_pays() const {
     return with(
         [](Schedule& s) { s.tabulating = Tabulating::where_it_pays, s.table_megabytes = usual_table_megabytes; });

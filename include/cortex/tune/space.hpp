@@ -235,7 +235,7 @@ inline Space gpu_space(const ra::Graph& graph, const Gpu& gpu, const Schedule& s
   numbers("recent_rows", {0, 16}, &GpuSchedule::recent_rows);
   Axis recursion = recursion_axis(graph, false, !by_hand);
   if (!graph.fields.empty() && !in_tiles && !by_hand)
-    recursion.add("tables", [](const Schedule& s) { return s.tabulate(); });
+    recursion.add("no tables", [](const Schedule& s) { return s.tabulate_nothing(); });
   if (recursion.choices().size() > 1) space.add(std::move(recursion));
 
   Axis weights("weights");
