@@ -102,7 +102,26 @@ TEST_CASE("a matrix that multiplies each of the children leaves the sum over the
     const std::string text = lowered(graph);
     INFO(text);
     CHECK(sums_of(text, {"fma(U["}) == 1);
-    CHECK(count(text, "hidden=4, hidden=4] temp") == 0);
+    CHECK(count(text, "hidden=4,hidden=4] f32 temp") == 0);
+    CHECK(lowered_difference(graph) == "");
+  }
+}
+
+TEST_CASE("a matrix stays in a sum over children that is another one for each of its elements, and as a divisor",
+          "[lower][equality]") {
+  for (const bool divides : {false, true}) {
+    Factored g;
+    const ra::Graph graph = g.with([&](auto& n, auto& i) {
+      return g.dot(g.H, [&](auto& j) {
+        return g.over_kids(n, [&](auto kid) {
+          const E u = g.at(g.U, {i, j}), h = g.at(g.h, {kid, j});
+          return divides ? ir::binary(ir::BinaryOp::div, h, u) : u * h * g.at(g.h, {kid, i});
+        });
+      });
+    });
+    const std::string text = lowered(graph);
+    INFO(text);
+    CHECK(count(text, "hidden=4,hidden=4] f32 temp") == 0);
     CHECK(lowered_difference(graph) == "");
   }
 }

@@ -169,6 +169,77 @@ TEST_CASE("a product with what a recursion computes is made for all nodes after 
   check_at_every_node(program, standard.workers(2));
 }
 
+TEST_CASE("a large state that no call gives out stays with what reads it", "[lower][recursions]") {
+  // Whether it is read as an operator or at children, its rows serve other nodes.
+  for (const bool listed : {false, true}) {
+    Cell m(cortex::sequence);
+    const Dim D("keys", 32);
+    auto W = m.input<float>("W", m.H, D), U = m.matrix("U");
+    auto x = m.state("x"), h = m.state("h");
+    auto S = m.placeholder<float>("S", D, D);
+    auto k = m.input<float>("k", m.V, D);
+    auto x_body = m.compute("x_body", m.H, [&](auto n, auto i) { return m.Emb(word(n), i); });
+    auto S_body = m.compute("S_body", D, D, [&](auto n, auto d, auto e) {
+      return 0.5F * sum(kids(n), [&](auto kid) { return S(kid, d, e); }) + k(word(n), d) * k(word(n), e);
+    });
+    auto read = m.compute(
+        "read", D, [&](auto n, auto e) { return sum(D, [&](auto d) { return k(word(n), d) * S_body(n, d, e); }); });
+    auto h_body = m.compute("h_body", m.H, [&](auto n, auto i) {
+      return tanh(sum(D, [&](auto e) { return W(i, e) * read(n, e); }) +
+                  sum(kids(n), [&](auto kid) { return sum(m.H, [&](auto j) { return U(i, j) * x(kid, j); }); }));
+    });
+    if (listed) {
+      auto [hs, Ss, xs] = m.recursion(h, h_body, S, S_body, x, x_body);
+      CHECK(recursions(m.program(hs, Ss, xs)) == "h:1 S:0 x:0 ");
+    } else {
+      auto [hs, Ss, xs] = m.recursion(h, h_body, S, S_body, x, x_body);
+      CHECK(recursions(m.program(hs)) == "h:1 S:1 x:0 ");
+    }
+  }
+}
+
+TEST_CASE("a product is no reason to split if the state leaves it", "[lower][recursions]") {
+  Cell m;
+  auto W = m.matrix("W");
+  auto x = m.state("x"), y = m.state("y");
+  auto x_body = m.compute("x_body", m.H, [&](auto n, auto i) {
+    return tanh(m.Emb(word(n), i) + sum(kids(n), [&](auto k) { return x(k, i); }));
+  });
+  auto y_body = m.compute("y_body", m.H, [&](auto n, auto i) {
+    return tanh(sum(m.H, [&](auto j) { return W(i, j) * x(first(n), i) * m.Emb(word(n), j); }));
+  });
+  const auto program = m.recursion_op(y, y_body, x, x_body);
+  CHECK(recursions(program) == "y:0 x:0 ");
+  check_at_every_node(program);
+}
+
+TEST_CASE("states that share a product beside a branch stay together", "[lower][recursions]") {
+  for (const bool branches : {false, true}) {
+    Cell m;
+    auto W = m.matrix("W"), U = m.matrix("U");
+    auto a = m.state("a"), b = m.state("b");
+    auto shared = m.compute("shared", m.H, [&](auto n, auto i) {
+      return sigmoid(sum(kids(n), [&](auto k) { return sum(m.H, [&](auto j) { return U(i, j) * a(k, j); }); }));
+    });
+    auto inner = m.compute("inner", m.H, [&](auto n, auto i) { return m.Emb(word(n), i) + shared(n, i); });
+    auto leaf = m.compute("leaf", m.H, [&](auto n, auto i) { return m.Emb(word(n), i); });
+    auto branch = m.if_then_else(
+        "branch", [](auto n) { return is_leaf(n); }, leaf, inner);
+    auto b_body = m.compute("b_body", m.H, [&](auto n, auto i) {
+      return shared(n, i) * tanh(sum(m.H, [&](auto j) { return W(i, j) * a(first(n), j); }));
+    });
+    if (branches) {
+      const auto program = m.recursion_op(b, b_body, a, branch);
+      CHECK(recursions(program) == "b:0 a:0 ");
+      check_at_every_node(program);
+    } else {
+      const auto program = m.recursion_op(b, b_body, a, inner);
+      CHECK(recursions(program) == "b:1 a:0 ");
+      check_at_every_node(program);
+    }
+  }
+}
+
 TEST_CASE("what is put together of two states is split as if each were multiplied alone", "[lower][recursions]") {
   Cell m;
   const Dim both("both", 2 * hidden);
@@ -233,5 +304,24 @@ TEST_CASE("a later recursion reads the state of what an earlier one computes, al
     INFO(text);
     CHECK(count(text, "= tanh(") == (schedule == Schedule{}.dynamic_batch() ? 1 : 2));  // leaves', and inner nodes'
     check_at_every_node(program, schedule);
+  }
+}
+
+TEST_CASE("a side of a branch that is an earlier state is there before all else, whenever its placeholder was added",
+          "[lower][recursions]") {
+  for (const Schedule& schedule : {Schedule{}, Schedule{}.dynamic_batch(), standard}) {
+    Cell m;
+    auto W = m.matrix("W");
+    auto body = m.compute("body", m.H, [&](auto n, auto i) { return tanh(m.Emb(word(n), i)); });
+    auto other = m.compute("other", m.H, [&](auto n, auto i) { return m.Emb(word(n), i) - 1.0F; });
+    auto branch = m.if_then_else(
+        "branch", [](auto n) { return is_leaf(n); }, body, other);
+    auto read = m.compute("read", m.H, times(m.H, W, [&](auto n, auto j) { return branch(n, j); }));
+    auto a = m.state("a"), b = m.state("b");
+    auto first_layer = m.recursion(a, body);
+    auto b_body = m.compute("b_body", m.H, [&](auto n, auto i) {
+      return read(n, i) + branch(n, i) + sum(kids(n), [&](auto k) { return b(k, i) + first_layer(k, i); });
+    });
+    check_at_every_node(m.program(m.recursion(b, b_body), first_layer), schedule);
   }
 }

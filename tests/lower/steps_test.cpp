@@ -376,8 +376,8 @@ TEST_CASE("a matrix that is a sum of few with a node's weights is not made for e
       const ra::Graph graph = graph_of(form);
       const std::string text = lowered(graph, schedule);
       INFO(text);
-      CHECK(count(text, ", hidden=4, hidden=4] temp") == 0);
-      CHECK(count(text, "edge, few") == 0);  // one sum of the children, then the product
+      CHECK(count(text, ",hidden=4,hidden=4] f32 temp") == 0);
+      CHECK(count(text, "[d_edge,few") == 0);  // one sum of the children, then the product
       CHECK(difference(graph, schedule) == "");
     }
 }
@@ -414,6 +414,58 @@ TEST_CASE("a sum that is a factor twice stays one value", "[lower][equality]") {
   });
   const ra::Graph graph = m.with(body);
   for (const Schedule& schedule : {apart, together}) CHECK(difference(graph, schedule) == "");
+
+  for (const int between : {3, 4, 7}) {  // x sigmoid(x), of a product, in a product
+    Model mlp;
+    const Dim B("between", between);
+    const int D = mlp.input("D", {B, mlp.H}), L = mlp.input("L", {mlp.H, B});
+    const ra::Graph inline_mlp = mlp.with(mlp.compute("body", {mlp.H}, [&](auto n, auto i) {
+      return tanh_of(mlp.emb(n, i[0]) + mlp.dot(B, [&](auto& b) {
+        const ir::Expr x = mlp.dot(mlp.H, [&](auto& j) { return mlp.at(D, {b, j}) * mlp.sum_of_kids(n, j); });
+        return mlp.at(L, {i[0], b}) * (x * ir::Unary::make(ir::UnaryOp::tanh, x));
+      }));
+    }));
+    for (const Schedule& schedule : {apart, together}) CHECK(difference(inline_mlp, schedule) == "");
+  }
+}
+
+TEST_CASE("a sum without a matrix stays a factor of the products beside it", "[lower][equality]") {
+  Model m;
+  const int a = m.input("a", {m.H});
+  const ra::Graph graph = m.with(m.compute("body", {m.H}, [&](auto n, auto i) {
+    return tanh_of(m.emb(n, i[0]) + m.over_kids(n, [&](auto kid) {
+      return m.dot(m.H, [&](auto& f) {
+        return m.at(a, {f}) * m.at(m.h, {kid, f});
+      }) * m.product(i[0], [&](auto& r) {
+        return m.at(m.h, {kid, r});
+      });
+    }));
+  }));
+  const std::string text = lowered(graph, apart);
+  INFO(text);
+  CHECK(count(text, "[d_edge,hidden") == 0);  // the matrix multiplies the children's sum
+  CHECK(difference(graph, apart) == "");
+}
+
+TEST_CASE("of two ways round the sum that is the same for all outputs is made", "[lower][equality]") {
+  for (const bool inside : {false, true}) {
+    Model m;
+    const Dim B("between", 3);
+    const int T = m.input("T", {m.V, m.H, B}), Q = m.input("Q", {m.H, B});
+    const ra::Graph graph = m.with(m.compute("body", {m.H}, [&](auto n, auto i) {
+      const auto product = [&](auto& a, auto& b) {
+        return m.at(Q, {a, b}) * m.sum_of_kids(n, a) * m.at(T, {m.word_of(n), i[0], b});
+      };
+      return tanh_of(m.emb(n, i[0]) +
+                     (inside ? m.dot(B, [&](auto& b) { return m.dot(m.H, [&](auto& a) { return product(a, b); }); })
+                             : m.dot(m.H, [&](auto& a) { return m.dot(B, [&](auto& b) { return product(a, b); }); })));
+    }));
+    const std::string text = lowered(graph, apart);
+    INFO(text);
+    CHECK(count(text, "[d_node,between=3]") == 1);
+    CHECK(count(text, "hidden=4,hidden=4] f32 temp") == 0);
+    CHECK(difference(graph, apart) == "");
+  }
 }
 
 TEST_CASE("a number that is a sum over two axes is made the way it is written", "[lower][equality]") {

@@ -102,6 +102,25 @@ TEST_CASE("what cases of a switch compute of fields is a table for each case", "
   CHECK(tables[2].parts.first != tables[3].parts.first);
 }
 
+TEST_CASE("products of words stay a table beside products of states in the same output", "[pass]") {
+  for (const bool apart : {false, true}) {
+    Model<Node> m("output", cortex::tree);
+    auto Emb = m.input<float>("Emb", V, H), U = m.input<float>("U", H, H), W = m.input<float>("W", H, H);
+    auto h_of = m.placeholder<float>("h", H);
+    auto h = m.recursion(h_of, m.compute("body", H, [&](auto n, auto i) {
+      return tanh(Emb(word(n), i) + sum(kids(n), [&](auto k) { return h_of(k, i); }));
+    }));
+    auto y = m.output<float>("y", H, [&](auto n, auto i) {
+      const auto of_state = sum(H, [&](auto j) { return U(i, j) * h(n, j); });
+      const auto of_word = sum(H, [&](auto j) { return W(i, j) * Emb(word(n), j); });
+      return apart ? sigmoid(of_word) * tanh(of_state) : tanh(of_state + of_word);
+    });
+    const ra::Graph graph = m.program(y, h).graph();
+    CHECK(rows(found(graph)) == "a");
+    CHECK(rows(found(graph, Schedule::standard().tabulate_nothing())) == "");
+  }
+}
+
 TEST_CASE("what depends on more than integer fields that index weights is not marked", "[pass]") {
   CHECK(rows(found(cell([](auto n, auto j, auto& Emb, auto&) {
           return Emb(word(n), j) * cortex::field<&Node::weight>(n);

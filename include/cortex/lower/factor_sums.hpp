@@ -70,16 +70,21 @@ class SumFactorer {
     return product_of(ir::Reduce::make(ir::ReduceOp::sum, axis, product), out);
   }
 
-  /// A sum over children with the matrix that it multiplies each of them with outside of it.
+  /// A sum over children with the matrix that it multiplies each of them with outside of it, if what is left is not
+  /// another sum for each element of the matrix.
   ir::Expr without_matrix(const ir::Reduce& sum) const {
     Vector<Factor> factors, out, rest;
     collect(sum.body, false, factors);
     for (const Factor& f : factors) {
-      const bool leaves = !ir::uses(f.e, sum.axis.var) && has_matrix(f.e, outputs_, around_);
+      const bool leaves = !f.divides && !ir::uses(f.e, sum.axis.var) && has_matrix(f.e, outputs_, around_);
       (leaves ? out : rest).push_back(f);
     }
     if (out.empty() || rest.empty()) return ir::handle_of(sum);
-    return product_of({}, out) * ir::Reduce::make(sum.op, sum.axis, product_of({}, rest));
+    const ir::Expr left = product_of({}, rest);
+    const bool of_elements =
+        ir::uses_any(left, around_) && all_of(outputs_, [&](const ir::Expr& var) { return ir::uses(left, var); });
+    if (of_elements) return ir::handle_of(sum);
+    return product_of({}, out) * ir::Reduce::make(sum.op, sum.axis, left);
   }
 
   /// A choice by indices alone between a sum of products and 0 as that sum, with a choice in each product. What weights

@@ -36,9 +36,11 @@ class RecursionSplitter {
     if (own_.size() < 2 || own_.size() > most_states) return;
     look_at_operators();
     for (const int s : own_) waits_for_.push_back(made_of_[body_of(s)]);
-    for (std::size_t over = 0; over < own_.size(); ++over)  // and what these wait for
-      for (States& waits : waits_for_)
-        if (waits & bit(over)) waits |= waits_for_[over];
+    wait_for_what_these_wait_for();
+    for (std::size_t s = 0; s < own_.size(); ++s)  // so that they stay together
+      for (std::size_t reader = 0; reader < own_.size(); ++reader)
+        if (shares_rows(own_[s]) && (waits_for_[reader] & bit(s))) waits_for_[s] |= bit(reader);
+    wait_for_what_these_wait_for();
   }
 
   /// Numbers the recursions that the recursion's states are in now, from `first` on; the last of them.
@@ -61,18 +63,33 @@ class RecursionSplitter {
   static States bit(std::size_t state) { return States(1) << state; }
   std::size_t body_of(int state) const { return std::size_t(graph_.states[std::size_t(state)].body); }
 
-  /// The operators that `e` reads in the recursion, which may come more than once.
-  Vector<int> operands_of(const ir::Expr& e) const {
+  /// The operators that `op` reads in the recursion, which may come more than once.
+  Vector<int> operands_of(const ra::Op& op) const {
     Vector<int> operands;
-    ir::visit_with(e, [&](const ir::Load& load) {
-      if (const int read = graph_.find(load.buffer); read >= 0)
-        operands.push_back(ra::read_as(graph_, read, recursion_));
-    });
+    const auto read = [&](int i) { operands.push_back(ra::read_as(graph_, i, recursion_)); };
+    if (op.kind == ra::OpKind::if_then_else) read(op.then_op), read(op.else_op);
+    if (op.body)
+      ir::visit_with(op.body, [&](const ir::Load& load) {
+        if (const int i = graph_.find(load.buffer); i >= 0) read(i);
+      });
     return operands;
   }
-  Vector<int> operands_of(const ra::Op& op) const {
-    if (op.kind != ra::OpKind::if_then_else) return op.body ? operands_of(op.body) : Vector<int>();
-    return {ra::read_as(graph_, op.then_op, recursion_), ra::read_as(graph_, op.else_op, recursion_)};
+  /// Of which states what the recursion reads as `buffer` is made.
+  States made_of(const ir::Buffer& buffer) const {
+    const int i = graph_.find(buffer);
+    return i < 0 ? 0 : made_of_[std::size_t(ra::read_as(graph_, i, recursion_))];
+  }
+
+  void wait_for_what_these_wait_for() {
+    for (std::size_t over = 0; over < own_.size(); ++over)
+      for (States& waits : waits_for_)
+        if (waits & bit(over)) waits |= waits_for_[over];
+  }
+
+  /// Whether the state's rows may serve several nodes, one after the other, if no later recursion reads them.
+  bool shares_rows(int state) const {
+    const ra::Op& placeholder = graph_.ops[std::size_t(graph_.states[std::size_t(state)].placeholder)];
+    return graph_.results >= 0 && state >= graph_.results && ir::has_large_rows(*placeholder.buffer);
   }
 
   void look_at_operators() {
@@ -89,26 +106,39 @@ class RecursionSplitter {
   }
 
   /// Whether state `b` needs a product with a weight of what state `a` decides and no state does that waits for `b`,
-  /// and which `a` does not need itself.
+  /// and which `a` does not need itself. Not if a branch decides for what nodes either is computed, and both need
+  /// another product: it would be made for both.
   bool multiplies_apart(std::size_t a, std::size_t b) const {
-    bool found = false;
-    for (std::size_t i = 0; i < graph_.ops.size() && !found; ++i)
-      if ((needed_by_[i] & bit(b)) && !(needed_by_[i] & bit(a)) && graph_.ops[i].kind == ra::OpKind::compute)
-        ir::visit_with(graph_.ops[i].body, [&](const ir::Reduce& sum) {
+    bool found = false, branches = false, shares = false;
+    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+      const ra::Op& op = graph_.ops[i];
+      const bool of_a = needed_by_[i] & bit(a), of_b = needed_by_[i] & bit(b);
+      branches |= op.kind == ra::OpKind::if_then_else && (of_a || of_b);
+      if (op.kind != ra::OpKind::compute || !of_b) continue;
+      shares |= of_a && made_of_[i] && i != body_of(own_[a]) && has_contraction(op.body);
+      if (!of_a)
+        ir::visit_with(op.body, [&](const ir::Reduce& sum) {
           if (sum.axis.dim.kind() == DimKind::dense) found |= has_product_apart(sum.body, sum.axis.var, a, b);
         });
-    return found;
+    }
+    return found && !(branches && shares);
   }
   bool has_product_apart(const ir::Expr& e, const ir::Expr& summed, std::size_t a, std::size_t b) const {
     const auto* binary = e.as<ir::Binary>();
     if (binary && (binary->op == ir::BinaryOp::add || binary->op == ir::BinaryOp::sub))
       return has_product_apart(binary->a, summed, a, b) || has_product_apart(binary->b, summed, a, b);
-    States states = 0;
-    for (const int operand : operands_of(e)) states |= made_of_[std::size_t(operand)];
-    if (!(states & bit(a)) || (states & bit(b))) return false;
+    States states = 0, summed_up = 0;
+    bool of_weight = false;
+    ir::visit_with(e, [&](const ir::Load& load) {
+      const bool is_summed = ir::uses(ir::handle_of(load), summed);
+      of_weight |= is_summed && load.buffer->role == ir::Role::weight;
+      const States of_load = made_of(load.buffer);
+      states |= of_load, summed_up |= is_summed ? of_load : 0;
+    });
+    if (!of_weight || !(summed_up & bit(a)) || (states & bit(b))) return false;
     for (std::size_t s = 0; s < own_.size(); ++s)
       if ((states & bit(s)) && (waits_for_[s] & bit(b))) return false;
-    return has_matrix(e, {summed}, {summed});
+    return true;
   }
 
   const ra::Graph& graph_;

@@ -73,38 +73,46 @@ class ReductionSplitter {
   ///
   /// Nothing if `reduce` is no such sum.
   ir::Expr with_inner_sums(const ir::Reduce& reduce, const Vector<ir::Expr>& outputs) const {
-    if (reduce.op != ir::ReduceOp::sum || !is_float(reduce.type.dtype)) return {};
+    const bool of_children = reduce.axis.dim.kind() == DimKind::child;
+    const bool sums = reduce.op == ir::ReduceOp::sum && is_float(reduce.type.dtype);
+    if (!sums || (!of_children && reduce.axis.dim.kind() != DimKind::dense)) return {};
     SumOfProducts sum;
     sum.axes.push_back(reduce.axis);
-    open(reduce.body, reduce.axis.var, sum);
-    PointerSet vars;  // one value may be two factors, and its variable then is no axis
-    for (const ir::ReduceAxis& axis : sum.axes)
-      if (!vars.insert(axis.var.get())) return {};
-    if (sum.axes.size() < 2) return {};
-    const DimKind kind = reduce.axis.dim.kind();
-    return kind == DimKind::child   ? of_sum_of_children(sum, outputs)
-           : kind == DimKind::dense ? of_vector(sum, outputs)
-                                    : ir::Expr();
+    Vector<ir::Expr> places = outputs;
+    if (!of_children) places.push_back(reduce.axis.var);
+    open(reduce.body, reduce.axis.var, places, sum);
+    if (sum.axes.size() < 2 || is_used_twice(sum)) return {};
+    return of_children ? of_sum_of_children(sum, outputs) : of_vector(sum, outputs);
   }
 
   struct SumOfProducts {
     Vector<ir::ReduceAxis> axes;  // from the outermost on
     Vector<ir::Expr> factors;
   };
-  /// Adds the factors of `e` to `sum`, and the axes of sums among them: but those over children, of weights alone,
-  /// which are one matrix, and of so many terms as `var` says.
-  static void open(const ir::Expr& e, const ir::Expr& var, SumOfProducts& sum) {
+  /// Adds the factors of `e` to `sum`, and the axes of sums among them that are products with a matrix, by `places` and
+  /// what they sum up over: but those of weights alone, which are one matrix, and of so many terms as `var` says.
+  static void open(const ir::Expr& e, const ir::Expr& var, const Vector<ir::Expr>& places, SumOfProducts& sum) {
     const auto* product = e.as<ir::Binary>();
     const auto* nested = e.as<ir::Reduce>();
     if (product && product->op == ir::BinaryOp::mul) {
-      open(product->a, var, sum);
-      return open(product->b, var, sum);
+      open(product->a, var, places, sum);
+      return open(product->b, var, places, sum);
     }
     const bool opens = nested && nested->op == ir::ReduceOp::sum && nested->axis.dim.kind() == DimKind::dense &&
-                       is_of_nodes(e) && !ir::uses(nested->axis.extent, var);
+                       has_matrix(nested->body, places, {nested->axis.var}) && is_of_nodes(e) &&
+                       !ir::uses(nested->axis.extent, var);
     if (!opens) return sum.factors.push_back(e);
     sum.axes.push_back(nested->axis);
-    open(nested->body, var, sum);
+    open(nested->body, var, places, sum);
+  }
+  /// Whether a sum among the factors is one that was opened: x * sigmoid(x) has its value twice.
+  static bool is_used_twice(const SumOfProducts& sum) {
+    PointerSet vars;
+    bool twice = false;
+    for (const ir::ReduceAxis& axis : sum.axes) twice |= !vars.insert(axis.var.get());
+    for (const ir::Expr& factor : sum.factors)
+      ir::visit_with(factor, [&](const ir::Reduce& own) { twice |= vars.contains(own.axis.var.get()); });
+    return twice;
   }
 
   ir::Expr of_sum_of_children(const SumOfProducts& sum, const Vector<ir::Expr>& outputs) const {
@@ -113,38 +121,43 @@ class ReductionSplitter {
     const Sides sides = sides_of(sum, sum.axes[0].var);
     const bool matrix =
         any_of(sides.others, [&](const ir::Expr& e) { return is_matrix(e, outputs, dense) && uses_all(e, dense); });
-    if (!matrix || sides.summed.empty() || !children_.empty()) return {};
-    const ir::Expr summed = product_of(sides.summed);
-    if (!ir::uses_any(summed, dense) || uses_all(summed, outputs)) return {};
-    ir::Expr result = product_of(sides.others) * ir::Reduce::make(ir::ReduceOp::sum, sum.axes[0], summed);
+    if (!matrix || !sides.summed || !children_.empty()) return {};
+    if (!ir::uses_any(sides.summed, dense) || uses_all(sides.summed, outputs)) return {};
+    ir::Expr result = product_of(sides.others) * ir::Reduce::make(ir::ReduceOp::sum, sum.axes[0], sides.summed);
     for (std::size_t a = sum.axes.size(); a-- > 1;) result = ir::Reduce::make(ir::ReduceOp::sum, sum.axes[a], result);
     return result;
   }
 
-  ir::Expr of_vector(const SumOfProducts& sum, const Vector<ir::Expr>& outputs) const {
+  /// Of the two ways round, the one that keeps fewer sums: those that are the same for all outputs, else the shorter
+  /// row of them for each; as it is written where that is alike.
+  static ir::Expr of_vector(const SumOfProducts& sum, const Vector<ir::Expr>& outputs) {
     if (sum.axes.size() != 2) return {};
-    const auto extent = [&](std::size_t a) { return sum.axes[a].dim.extent(); };
-    const auto has_outputs = [&](const ir::Expr& factor) {
-      return is_matrix(factor, {sum.axes[0].var}, {sum.axes[1].var}) && ir::uses_any(factor, outputs);
-    };
-    // Of the two ways, the one that keeps fewer sums for each output.
-    const bool turn = extent(0) > extent(1) && any_of(sum.factors, has_outputs);
-    const ir::ReduceAxis &outer = sum.axes[turn], &inner = sum.axes[!turn];
-    const Sides sides = sides_of(sum, inner.var);
-    const bool matrix = any_of(sides.summed, [&](const ir::Expr& e) { return is_matrix(e, {outer.var}, {inner.var}); });
-    if (!matrix || sides.others.empty()) return {};
-    const ir::Expr product = ir::Reduce::make(ir::ReduceOp::sum, inner, product_of(sides.summed));
-    return ir::Reduce::make(ir::ReduceOp::sum, outer, product_of(sides.others) * product);
+    Sides sides[2];
+    bool possible[2], keeps[2];
+    for (const std::size_t inner : {0, 1}) {
+      sides[inner] = sides_of(sum, sum.axes[inner].var);
+      const auto multiplies = [&](const ir::Expr& factor) {
+        return is_matrix(factor, {sum.axes[1 - inner].var}, {sum.axes[inner].var});
+      };
+      possible[inner] = any_of(sum.factors, multiplies) && !sides[inner].others.empty();
+      keeps[inner] = sides[inner].summed && ir::uses_any(sides[inner].summed, outputs);
+    }
+    const bool shorter = keeps[0] && sum.axes[0].dim.extent() > sum.axes[1].dim.extent();
+    const std::size_t inner = possible[0] && (!possible[1] || (keeps[1] && (!keeps[0] || shorter))) ? 0 : 1;
+    if (!possible[inner]) return {};
+    const ir::Expr product = ir::Reduce::make(ir::ReduceOp::sum, sum.axes[inner], sides[inner].summed);
+    return ir::Reduce::make(ir::ReduceOp::sum, sum.axes[1 - inner], product_of(sides[inner].others) * product);
   }
 
-  /// The factors that depend on `var`, and the others.
+  /// The product of the factors that depend on `var`, which is empty where there are none, and the others.
   struct Sides {
-    Vector<ir::Expr> summed, others;
+    ir::Expr summed;
+    Vector<ir::Expr> others;
   };
   static Sides sides_of(const SumOfProducts& sum, const ir::Expr& var) {
-    Sides sides;
-    for (const ir::Expr& factor : sum.factors) (ir::uses(factor, var) ? sides.summed : sides.others).push_back(factor);
-    return sides;
+    Vector<ir::Expr> summed, others;
+    for (const ir::Expr& factor : sum.factors) (ir::uses(factor, var) ? summed : others).push_back(factor);
+    return {product_of(summed), std::move(others)};
   }
   static bool uses_all(const ir::Expr& e, const Vector<ir::Expr>& vars) {
     return all_of(vars, [&](const ir::Expr& var) { return ir::uses(e, var); });

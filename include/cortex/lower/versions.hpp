@@ -120,7 +120,9 @@ class VersionBuilder {
     // asked what it uses itself.
     for (std::size_t op = graph_.ops.size(); op-- > 0;) follow(int(op));
     Vector<Definition> definitions;
-    for (std::size_t op = 0; op < graph_.ops.size(); ++op) add_definition(int(op), definitions);
+    for (const bool given : {true, false})  // copies of what is there before, whenever its placeholder was added
+      for (std::size_t i = 0; i < graph_.ops.size(); ++i)
+        if ((op(int(i)).kind == ra::OpKind::placeholder) == given) add_definition(int(i), definitions);
     return definitions;
   }
 
@@ -159,9 +161,11 @@ class VersionBuilder {
   }
 
   void read(const ir::Buffer& buffer, const ir::Expr& guard) {
-    const int written = graph_.find(buffer), i = written < 0 ? -1 : ra::read_as(graph_, written, recursion_);
-    if (i != written) home_.insert_or_assign(buffer.id(), op(i).buffer);
-    if (i < 0 || op(i).kind == ra::OpKind::placeholder || op(i).kind == ra::OpKind::field) return;
+    const int written = graph_.find(buffer);
+    if (written < 0) return;
+    const int i = ra::read_as(graph_, written, recursion_);
+    if (i != written) home_.insert_or_assign(buffer.id(), op(i).buffer);  // an earlier recursion has computed it
+    if (op(i).kind == ra::OpKind::placeholder || op(i).kind == ra::OpKind::field) return;
     if (op(i).kind == ra::OpKind::compute) return uses_[std::size_t(i)].ways.add(guard);
     // A branch that is read as a tensor: its own buffer takes the value of the side that is taken.
     if (const int taken = side(i); taken >= 0) {

@@ -178,17 +178,27 @@ struct Group {
   Vector<schedule::Access> accesses;
   Contracts contracts = Contracts::nothing;
   int contractions = 0;
+  bool may_be_table = false;  // it has contractions, and reads nothing that the program computes but its own results
 
   /// Whether a nest that contracts so fits in, up to `most` contractions.
   bool takes(Contracts what, int most) const {
     const bool alike = contracts == Contracts::nothing || contracts == what;
     return what == Contracts::nothing || (alike && contractions < most);
   }
+  /// Whether the group is as good for a table with such a nest as before.
+  bool stays_table(const Vector<schedule::Access>& theirs, bool are_table) const {
+    if (!may_be_table || are_table) return may_be_table == are_table;
+    return all_of(theirs, [&](const schedule::Access& access) {
+      return access.write ||
+             any_of(accesses, [&](const schedule::Access& own) { return own.write && own.buffer == access.buffer; });
+    });
+  }
 };
 
 class NestFuser {
  public:
-  NestFuser(int most_contractions, bool carried) : most_(most_contractions), carried_(carried) {}
+  NestFuser(int most_contractions, bool tables, bool carried)
+      : most_(most_contractions), tables_(tables), carried_(carried) {}
 
   Vector<ir::Stmt> run(const Vector<ir::Stmt>& stmts) {
     whole_ = schedule::read_whole(ir::Block::make(stmts));
@@ -229,6 +239,9 @@ class NestFuser {
   /// shared.
   void add(const schedule::Nest& nest, bool late) {
     const Contracts contracts = contracted_by(nest.inner);
+    const Vector<schedule::Access> own = schedule::accesses_of(nest.inner);
+    const bool may_be_table = tables_ && !carried_ && contracts != Contracts::nothing &&
+                              all_of(own, [](const schedule::Access& access) { return access.write; });
     std::size_t earliest = 0, behind = 0;  // where it may join a group, and where one of its own may stand
     Vector<schedule::SameLoops> maps;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -244,7 +257,8 @@ class NestFuser {
     }
     Vector<std::size_t> fitting;
     for (std::size_t g = earliest; g < groups_.size(); ++g)
-      if (maps[g].same && groups_[g].takes(contracts, most_)) fitting.push_back(g);
+      if (maps[g].same && groups_[g].takes(contracts, most_) && groups_[g].stays_table(own, may_be_table))
+        fitting.push_back(g);
     if (!fitting.empty()) {
       const bool early = contracts != Contracts::nothing || feeds_contraction(nest);
       const std::size_t g = early ? fitting.front() : fitting.back();
@@ -252,6 +266,7 @@ class NestFuser {
     }
     const std::size_t place = late && schedule::is_replicated(nest) ? groups_.size() : behind;
     const auto at = groups_.insert(groups_.begin() + std::ptrdiff_t(place), Group{nest, {}, {}});
+    at->may_be_table = may_be_table;
     join(*at, nest.inner, contracts);
   }
 
@@ -281,26 +296,27 @@ class NestFuser {
   }
 
   int most_;
-  bool carried_;
+  bool tables_, carried_;
   PointerSet whole_;
   Vector<Group> groups_;
 };
 
 }  // namespace detail
 
-/// `most_contractions`: how many reductions one nest may accumulate side by side; registers bound it.
-/// `carried`: `body` stands in a loop that carries the dependence.
-inline ir::Stmt fuse_nests(const ir::Stmt& body, int most_contractions, bool carried = false) {
+/// `most_contractions`: how many reductions one nest may accumulate side by side; registers bound it. `tables`: what
+/// may be read from tables stays apart from what is computed in calls. `carried`: `body` stands in a loop that carries
+/// the dependence.
+inline ir::Stmt fuse_nests(const ir::Stmt& body, int most_contractions, bool tables = false, bool carried = false) {
   const ir::Stmt inside = ir::mutate_with(body, [&](auto&, const ir::For& loop) -> ir::Stmt {
     if (!(loop.dim == dims::all_batches || loop.dim == dims::sequence)) return ir::handle_of(loop);
     const auto* let = loop.body.as<ir::LetStmt>();
-    ir::Stmt inner = fuse_nests(let ? let->body : loop.body, most_contractions, true);
+    ir::Stmt inner = fuse_nests(let ? let->body : loop.body, most_contractions, tables, true);
     if (inner.same_as(let ? let->body : loop.body)) return ir::handle_of(loop);
     if (let) inner = ir::LetStmt::make(let->var, let->value, inner);
     return ir::For::make(loop.var, loop.dim, loop.extent, loop.loop, inner, loop.piece);
   });
   const Vector<ir::Stmt> stmts = schedule::stmts_of(inside);
-  const Vector<ir::Stmt> fused = detail::NestFuser(most_contractions, carried).run(stmts);
+  const Vector<ir::Stmt> fused = detail::NestFuser(most_contractions, tables, carried).run(stmts);
   bool same = fused.size() == stmts.size();
   for (std::size_t i = 0; same && i < stmts.size(); ++i) same = ir::equal(fused[i], stmts[i]);
   return same ? inside : ir::Block::make(fused);

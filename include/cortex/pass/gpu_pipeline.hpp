@@ -14,10 +14,12 @@
 
 namespace cortex::pass {
 
-/// Of words, unless registers hold weights: as many as leave just enough of them for code without tables.
+/// Of words, unless registers hold weights, as many as leave just enough of them for code without tables, or tensor
+/// cores make all products.
 inline TablesOf tables_of(const Schedule& schedule, const schedule::GpuShape& shape) {
   const bool by_default = schedule.tabulating == Tabulating::where_it_pays;
-  return by_default && shape.weight_registers ? TablesOf::weights : tables_of(schedule);
+  const bool in_tiles = shape.products != DType::f32;
+  return in_tiles || (by_default && shape.weight_registers) ? TablesOf::weights : tables_of(schedule);
 }
 
 /// The compiler's schedule of a program's loops on a GPU: a worker is a thread block.
@@ -26,10 +28,11 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
   const bool shared = shape.blocks > 1;
   constexpr int gates = 6;  // accumulators side by side for each node
 
-  make_nests(p, schedule, gates);
+  const TablesOf tables = tables_of(schedule, shape);
+  make_nests(p, schedule, gates, tables);
   // Tensor cores take all products. Rows of zeros are written in any case.
   if (shape.products == DType::f32)
-    p.run_on_program("tabulate", [&](ir::Program& program) { tabulate(program, tables_of(schedule, shape)); });
+    p.run_on_program("tabulate", [&](ir::Program& program) { tabulate(program, tables); });
   p.run("zero_absent_rows", zero_absent_rows);
   p.run("order_nests", order_nests);
 

@@ -102,9 +102,11 @@ class MatrixTransposer {
     matrices_.push_back({buffer, int(matrices_.size()), lanes, !is_constant(buffer) && has_few(buffer, lanes)});
     return int(matrices_.size()) - 1;
   }
-  /// Whether vectors along that dimension would be empty but for a few elements, and those along the last one are not.
+  /// Whether vectors along that dimension would be empty but for a few elements, and those along the last one are not;
+  /// or whether it is one vector long, too short for the tiles of products, and the last one is longer.
   bool has_few(const ir::Buffer& buffer, std::size_t dim) const {
-    return buffer->dims[dim].extent() < lanes_ && buffer->dims.back().extent() >= lanes_;
+    const std::int64_t there = buffer->dims[dim].extent(), here = buffer->dims.back().extent();
+    return (there < lanes_ && here >= lanes_) || (there < 2 * lanes_ && here >= 2 * lanes_);
   }
 
   void join(int a, int b) {
@@ -256,7 +258,7 @@ class MatrixTransposer {
 }  // namespace detail
 
 /// `lanes`: of a vector. What has fewer rows, such as gates, is not turned, since vectors over rows would be empty but
-/// for these.
+/// for these; nor what has less than two vectors of them, such as heads, if its own rows are longer.
 inline void transpose_matrices(ir::Program& program, int lanes) { detail::MatrixTransposer(program, lanes).run(); }
 
 }  // namespace cortex::pass
