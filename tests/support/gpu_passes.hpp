@@ -34,7 +34,8 @@ inline ir::Program after(const std::string& pass, const ra::Graph& graph, const 
   last.wanted = pass;
   const Gpu gpu = Gpu::of(90);
   const auto shape = schedule::gpu_shape(wish, gpu, schedule::gpu_problem(graph));
-  Schedule schedule = schedule::with_tensor_cores(Schedule::standard().workers(shape.blocks).on_gpu(wish));
+  Schedule schedule =
+      schedule::with_tensor_cores(Schedule::standard().tabulate_nothing().workers(shape.blocks).on_gpu(wish));
   if (loops) schedule = schedule.loops(*loops);
   pass::run_gpu_pipeline(lower::lower(graph, schedule), schedule, shape, Target::cuda(gpu), {true, &last});
   INFO("pass " << pass);

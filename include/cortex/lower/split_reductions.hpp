@@ -134,7 +134,7 @@ class ReductionSplitter {
     if (sum.axes.size() != 2) return {};
     Sides sides[2];
     bool possible[2], keeps[2];
-    for (const std::size_t inner : {0, 1}) {
+    for (std::size_t inner = 0; inner < 2; ++inner) {
       sides[inner] = sides_of(sum, sum.axes[inner].var);
       const auto multiplies = [&](const ir::Expr& factor) {
         return is_matrix(factor, {sum.axes[1 - inner].var}, {sum.axes[inner].var});

@@ -178,20 +178,12 @@ struct Group {
   Vector<schedule::Access> accesses;
   Contracts contracts = Contracts::nothing;
   int contractions = 0;
-  bool may_be_table = false;  // it has contractions, and reads nothing that the program computes but its own results
+  bool may_be_table = false;
 
   /// Whether a nest that contracts so fits in, up to `most` contractions.
   bool takes(Contracts what, int most) const {
     const bool alike = contracts == Contracts::nothing || contracts == what;
     return what == Contracts::nothing || (alike && contractions < most);
-  }
-  /// Whether the group is as good for a table with such a nest as before.
-  bool stays_table(const Vector<schedule::Access>& theirs, bool are_table) const {
-    if (!may_be_table || are_table) return may_be_table == are_table;
-    return all_of(theirs, [&](const schedule::Access& access) {
-      return access.write ||
-             any_of(accesses, [&](const schedule::Access& own) { return own.write && own.buffer == access.buffer; });
-    });
   }
 };
 
@@ -227,21 +219,50 @@ class NestFuser {
         late[n] = late[m] || schedule::dependence(own, schedule::accesses_of(nests[m].inner), carried_) ==
                                  schedule::Dependence::none;
     }
-    for (std::size_t n = 0; n < nests.size(); ++n)
-      if (!late[n]) add(nests[n], false);
-    for (std::size_t n = 0; n < nests.size(); ++n)
-      if (late[n]) add(nests[n], true);
+    const Vector<bool> tables = tables_among(nests);
+    for (const bool last : {false, true})
+      for (std::size_t n = 0; n < nests.size(); ++n)
+        if (late[n] == last) add(nests[n], last, tables[n]);
     flush(out);
     nests.clear();
   }
 
+  /// Which of the nests tables may stand for: contractions that read nothing which the program computes, and what is
+  /// made of these alone.
+  Vector<bool> tables_among(const Vector<schedule::Nest>& nests) const {
+    Vector<bool> tables(nests.size());
+    if (!tables_ || carried_) return tables;
+    Vector<ir::Buffer> written;  // by those of them
+    Vector<std::size_t> writers;
+    for (std::size_t n = 0; n < nests.size(); ++n) {
+      const auto is_known = [&](const ir::Buffer& buffer) {
+        for (std::size_t w = 0; w < written.size(); ++w)
+          if (written[w] == buffer && has_rows_for(nests[writers[w]], nests[n])) return true;
+        return false;
+      };
+      const auto accesses = schedule::accesses_of(nests[n].inner);
+      bool fits = true, reads = false;
+      for (const schedule::Access& access : accesses) {
+        if (access.write) continue;
+        fits &= is_known(access.buffer) && !schedule::reads_child_state(access);
+        reads = true;
+      }
+      tables[n] = fits && (reads || schedule::has_contraction(nests[n].inner));
+      for (const schedule::Access& access : accesses)
+        if (tables[n] && access.write) written.push_back(access.buffer), writers.push_back(n);
+    }
+    return tables;
+  }
+  /// Whether `writer` has rows of the nodes that `reader` is for, or one for all.
+  static bool has_rows_for(const schedule::Nest& writer, const schedule::Nest& reader) {
+    const auto &theirs = writer.rows, &own = reader.rows;
+    return !theirs || (own && theirs->dim == own->dim && ir::equal(theirs->extent, own->extent));
+  }
+
   /// `late`: nothing but what comes late needs it, so what each worker does for itself can stand after all that is
   /// shared.
-  void add(const schedule::Nest& nest, bool late) {
+  void add(const schedule::Nest& nest, bool late, bool may_be_table) {
     const Contracts contracts = contracted_by(nest.inner);
-    const Vector<schedule::Access> own = schedule::accesses_of(nest.inner);
-    const bool may_be_table = tables_ && !carried_ && contracts != Contracts::nothing &&
-                              all_of(own, [](const schedule::Access& access) { return access.write; });
     std::size_t earliest = 0, behind = 0;  // where it may join a group, and where one of its own may stand
     Vector<schedule::SameLoops> maps;
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -257,7 +278,7 @@ class NestFuser {
     }
     Vector<std::size_t> fitting;
     for (std::size_t g = earliest; g < groups_.size(); ++g)
-      if (maps[g].same && groups_[g].takes(contracts, most_) && groups_[g].stays_table(own, may_be_table))
+      if (maps[g].same && groups_[g].takes(contracts, most_) && groups_[g].may_be_table == may_be_table)
         fitting.push_back(g);
     if (!fitting.empty()) {
       const bool early = contracts != Contracts::nothing || feeds_contraction(nest);
@@ -304,8 +325,8 @@ class NestFuser {
 }  // namespace detail
 
 /// `most_contractions`: how many reductions one nest may accumulate side by side; registers bound it. `tables`: what
-/// may be read from tables stays apart from what is computed in calls. `carried`: `body` stands in a loop that carries
-/// the dependence.
+/// may be read from tables stays apart from what is computed in calls, which gives the same bits with tables and
+/// without. `carried`: `body` stands in a loop that carries the dependence.
 inline ir::Stmt fuse_nests(const ir::Stmt& body, int most_contractions, bool tables = false, bool carried = false) {
   const ir::Stmt inside = ir::mutate_with(body, [&](auto&, const ir::For& loop) -> ir::Stmt {
     if (!(loop.dim == dims::all_batches || loop.dim == dims::sequence)) return ir::handle_of(loop);

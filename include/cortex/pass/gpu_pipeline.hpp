@@ -14,12 +14,10 @@
 
 namespace cortex::pass {
 
-/// Of words, unless registers hold weights, as many as leave just enough of them for code without tables, or tensor
-/// cores make all products.
+/// Of words, unless registers hold weights: as many as leave just enough of them for code without tables.
 inline TablesOf tables_of(const Schedule& schedule, const schedule::GpuShape& shape) {
   const bool by_default = schedule.tabulating == Tabulating::where_it_pays;
-  const bool in_tiles = shape.products != DType::f32;
-  return in_tiles || (by_default && shape.weight_registers) ? TablesOf::weights : tables_of(schedule);
+  return by_default && shape.weight_registers ? TablesOf::weights : tables_of(schedule);
 }
 
 /// The compiler's schedule of a program's loops on a GPU: a worker is a thread block.
@@ -28,11 +26,10 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
   const bool shared = shape.blocks > 1;
   constexpr int gates = 6;  // accumulators side by side for each node
 
-  const TablesOf tables = tables_of(schedule, shape);
-  make_nests(p, schedule, gates, tables);
+  make_nests(p, schedule, gates);
   // Tensor cores take all products. Rows of zeros are written in any case.
   if (shape.products == DType::f32)
-    p.run_on_program("tabulate", [&](ir::Program& program) { tabulate(program, tables); });
+    p.run_on_program("tabulate", [&](ir::Program& program) { tabulate(program, tables_of(schedule, shape)); });
   p.run("zero_absent_rows", zero_absent_rows);
   p.run("order_nests", order_nests);
 

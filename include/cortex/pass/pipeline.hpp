@@ -165,16 +165,14 @@ inline TablesOf tables_of(const Schedule& schedule) {
   return schedule.tabulating == Tabulating::off ? TablesOf::weights : TablesOf::words_and_weights;
 }
 
-/// What every target's schedule begins with. `gates`: how many products a nest may accumulate side by side; `tables`:
-/// what tables are looked for.
-inline void make_nests(Pipeline& p, const Schedule& schedule, int gates, TablesOf tables) {
-  const bool of_words = tables == TablesOf::words_and_weights;
+/// What every target's schedule begins with. `gates`: how many products a nest may accumulate side by side.
+inline void make_nests(Pipeline& p, const Schedule& schedule, int gates) {
   // Few, large nests
   if (schedule.fuses) p.run("inline_temporaries", inline_temporaries);
   p.run("remove_dead", remove_dead);
   p.run("distribute_rows", distribute_rows);
   if (schedule.fuses) p.run("fuse_edges", fuse_edges);
-  if (schedule.fuses) p.run("fuse_nests", [&](const ir::Stmt& s) { return fuse_nests(s, gates, of_words); });
+  if (schedule.fuses) p.run("fuse_nests", [&](const ir::Stmt& s) { return fuse_nests(s, gates, true); });
 
   // No temporary larger than need be
   p.run("index_densely", index_densely);
@@ -190,8 +188,7 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
   p.run_on_program("transpose_matrices",
                    [&](ir::Program& program) { transpose_matrices(program, schedule::lanes_of(target, DType::f32)); });
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
-  make_nests(p, schedule, schedule::most_gates(target, schedule.tiling),
-             tabulates(schedule, target) ? tables_of(schedule) : TablesOf::weights);
+  make_nests(p, schedule, schedule::most_gates(target, schedule.tiling));
   p.run("cut_ranges", [&](const ir::Stmt& s) { return cut_ranges(s, schedule::lanes_of(target, DType::f32)); });
   p.run("distribute_rows", distribute_rows);
 

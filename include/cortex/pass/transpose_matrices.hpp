@@ -99,14 +99,13 @@ class MatrixTransposer {
     for (std::size_t m = 0; m < matrices_.size(); ++m)
       if (matrices_[m].buffer == buffer) return int(m);
     const std::size_t lanes = buffer->dims.size() - 2;
-    matrices_.push_back({buffer, int(matrices_.size()), lanes, !is_constant(buffer) && has_few(buffer, lanes)});
+    const bool few = has_few(buffer, lanes, 1) || has_few(buffer, lanes, 2);  // which tiles of products are short for
+    matrices_.push_back({buffer, int(matrices_.size()), lanes, few && !is_constant(buffer)});
     return int(matrices_.size()) - 1;
   }
-  /// Whether vectors along that dimension would be empty but for a few elements, and those along the last one are not;
-  /// or whether it is one vector long, too short for the tiles of products, and the last one is longer.
-  bool has_few(const ir::Buffer& buffer, std::size_t dim) const {
-    const std::int64_t there = buffer->dims[dim].extent(), here = buffer->dims.back().extent();
-    return (there < lanes_ && here >= lanes_) || (there < 2 * lanes_ && here >= 2 * lanes_);
+  /// Whether so many vectors along that dimension would not be filled, and those along the last one are.
+  bool has_few(const ir::Buffer& buffer, std::size_t dim, int vectors) const {
+    return buffer->dims[dim].extent() < vectors * lanes_ && buffer->dims.back().extent() >= vectors * lanes_;
   }
 
   void join(int a, int b) {
@@ -168,7 +167,7 @@ class MatrixTransposer {
   /// A constant that is read along `column` in another dimension than the last: there, if anywhere, lanes are found.
   void turn_to(Matrix& constant, const Vector<ir::Expr>& indices, const ir::Expr& column) const {
     for (std::size_t d = 0; d + 1 < indices.size(); ++d)
-      if (indices[d].same_as(column)) constant.lanes = d, constant.fixed = has_few(constant.buffer, d);
+      if (indices[d].same_as(column)) constant.lanes = d, constant.fixed = has_few(constant.buffer, d, 1);
   }
   static bool chosen_by_nodes(const ir::Load& load) {
     bool chosen = load.buffer->role == ir::Role::field;
