@@ -45,10 +45,11 @@ inline bool numbers_of_batch(ir::UfKind kind) {
 }
 
 /// An index as `coefficient * var + inner + rest`: `inner`, of the loops inside, lies in [low, high], and `rest` is the
-/// same in all iterations.
+/// same in all iterations, the sum of its parts, each so many times.
 struct LinearIndex {
   std::int64_t coefficient = 0, low = 0, high = 0, constant = 0;
-  Vector<std::pair<ir::Expr, std::int64_t>> rest;
+  Vector<ir::Expr> rest;
+  Vector<std::int64_t> times;
 };
 
 }  // namespace detail
@@ -165,16 +166,17 @@ class Surroundings {
       if (const auto factor = ir::as_int(op->a)) return add(op->b, times * *factor, sum);
     }
     if (!fixed(e)) return false;
-    for (auto& [part, count] : sum.rest)
-      if (ir::equal(part, e)) return count += times, true;
-    return sum.rest.emplace_back(e, times), true;
+    for (std::size_t part = 0; part < sum.rest.size(); ++part)
+      if (ir::equal(sum.rest[part], e)) return sum.times[part] += times, true;
+    return sum.rest.push_back(e), sum.times.push_back(times), true;
   }
 
   static bool same_rest(const detail::LinearIndex& p, const detail::LinearIndex& q) {
     if (p.rest.size() != q.rest.size()) return false;
-    for (const auto& [part, count] : p.rest) {
+    for (std::size_t part = 0; part < p.rest.size(); ++part) {
       bool found = false;
-      for (const auto& [other, times] : q.rest) found |= times == count && ir::equal(part, other);
+      for (std::size_t other = 0; other < q.rest.size(); ++other)
+        found |= q.times[other] == p.times[part] && ir::equal(p.rest[part], q.rest[other]);
       if (!found) return false;
     }
     return true;
