@@ -64,6 +64,7 @@ enum class Ahead : std::uint8_t { at_once, apart };
 /// The ILIR of a graph under `schedule`, at level `loops`: every temporary explicit, one row per node. The list of
 /// steps:
 inline ir::Program lower(const ra::Graph& written, const Schedule& schedule, Ahead ahead = Ahead::at_once) {
+  const bool in_tiles = ahead == Ahead::apart && schedule.gpu.tensor_cores != GpuSchedule::TensorCores::off;
   const ra::Graph graph = cut_sums(written);  // L1: sums over what is put together become several
   // S2: what specialized branches ask of the nodes; the run time asks the same of the graph as it is written
   const ra::Questions questions = ra::questions(written, schedule);
@@ -75,7 +76,7 @@ inline ir::Program lower(const ra::Graph& written, const Schedule& schedule, Ahe
   factor_sums(recursions);                                 // L1: products with a matrix are no more than that
   distribute_sums(recursions);                             // L1: weighed sums of products are sums of each
   unfold(recursions, graph);                               // L1: some folds over few children become terms
-  split_reductions(recursions, graph);                     // L1: every temporary explicit
+  split_reductions(recursions, graph, in_tiles);           // L1: every temporary explicit
   refactor(recursions, graph, schedule);                   // S4: the back edge moves to a contraction
   sort_by_matrix(recursions, schedule, questions);         // L3: products with a matrix that some nodes have in common
   // L5, O3: what does not depend on the recursion leaves it

@@ -20,11 +20,11 @@
 namespace cortex::lower::detail {
 
 /// Orders one sum. `outputs`: the variables for each value of which it is computed; `for_each_child`: inside of another
-/// sum over children.
+/// sum over children; `in_tiles`: every sum is to be a product with a weight, as on tensor cores.
 class SumOrderer {
  public:
-  SumOrderer(const Vector<ir::Expr>& outputs, bool for_each_child)
-      : outputs_(outputs), for_each_child_(for_each_child) {}
+  SumOrderer(const Vector<ir::Expr>& outputs, bool for_each_child, bool in_tiles)
+      : outputs_(outputs), for_each_child_(for_each_child), in_tiles_(in_tiles) {}
 
   /// The sum the cheaper way round; empty: it is no such sum.
   ir::Expr run(const ir::Reduce& reduce) const {
@@ -87,7 +87,7 @@ class SumOrderer {
   /// Of the two ways round, the one that keeps fewer sums: those that are the same for all outputs, else the shorter
   /// row of them for each; as it is written where that is alike.
   ir::Expr of_vector(const SumOfProducts& sum) const {
-    if (sum.axes.size() != 2) return {};
+    if (sum.axes.size() != 2 || in_tiles_) return {};
     Sides sides[2];
     bool possible[2], keeps[2];
     for (std::size_t inner = 0; inner < 2; ++inner) {
@@ -125,7 +125,7 @@ class SumOrderer {
   }
 
   const Vector<ir::Expr>& outputs_;
-  const bool for_each_child_;
+  const bool for_each_child_, in_tiles_;
 };
 
 }  // namespace cortex::lower::detail

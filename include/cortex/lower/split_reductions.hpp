@@ -22,8 +22,9 @@ namespace detail {
 /// its own, too.
 class ReductionSplitter {
  public:
-  ReductionSplitter(const ra::Graph& graph, const Definition& whole, Vector<Definition>& out, Vector<Definition>& parts)
-      : graph_(graph), whole_(whole), out_(out), parts_(parts), scope_(whole.indices) {}
+  ReductionSplitter(const ra::Graph& graph, const Definition& whole, bool in_tiles, Vector<Definition>& out,
+                    Vector<Definition>& parts)
+      : graph_(graph), whole_(whole), in_tiles_(in_tiles), out_(out), parts_(parts), scope_(whole.indices) {}
 
   void run() {
     Definition rest = whole_;
@@ -45,7 +46,7 @@ class ReductionSplitter {
   /// The reduction with everything extracted from its body that is to be computed before it. `outputs`: the variables
   /// for each value of which it is computed.
   ir::Expr inside(const ir::Reduce& written, const Vector<ir::Expr>& outputs) {
-    const ir::Expr turned = SumOrderer(outputs, !children_.empty()).run(written);
+    const ir::Expr turned = SumOrderer(outputs, !children_.empty(), in_tiles_).run(written);
     const ir::Reduce& reduce = turned ? *turned.as<ir::Reduce>() : written;
     enter(reduce);
     ir::Expr body;
@@ -343,6 +344,7 @@ class ReductionSplitter {
 
   const ra::Graph& graph_;
   const Definition& whole_;
+  const bool in_tiles_;
   Vector<Definition>& out_;
   Vector<Definition>& parts_;
   Vector<IndexVar> scope_;
@@ -353,12 +355,13 @@ class ReductionSplitter {
 }  // namespace detail
 
 /// Splits every definition; afterwards a body is either one reduction (of one or several axes) of an elementwise body,
-/// or elementwise.
-inline void split_reductions(Vector<Recursion>& recursions, const ra::Graph& graph) {
+/// or elementwise. `in_tiles`: every sum is to be a product with a weight.
+inline void split_reductions(Vector<Recursion>& recursions, const ra::Graph& graph, bool in_tiles = false) {
   for (Recursion& recursion : recursions)
     for (Version& version : recursion.versions) {
       Vector<Definition> result, parts;
-      for (const Definition& d : version.definitions) detail::ReductionSplitter(graph, d, result, parts).run();
+      for (const Definition& d : version.definitions)
+        detail::ReductionSplitter(graph, d, in_tiles, result, parts).run();
       version.definitions = std::move(result);
     }
 }
