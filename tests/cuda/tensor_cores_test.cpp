@@ -86,7 +86,7 @@ std::vector<float> interpreted_rounded(const Program& program, GpuSchedule::Tens
   executable->graph = graph;
   executable->schedule = schedule::with_tensor_cores(with(type, Schedule::standard()));
   executable->target = Target::interpreter();
-  executable->lowered = lower::lower(graph, executable->schedule);
+  executable->lowered = lower::lower(graph, executable->schedule, lower::Ahead::apart);
   const pass::PipelineOptions options{.verify = true};
   pass::Pipeline p(executable->lowered, options);
   pass::make_nests(p, Schedule{}, 6);
