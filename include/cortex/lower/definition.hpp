@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/ir/build.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/mutate.hpp"
@@ -102,6 +103,10 @@ inline bool has_matrix(const ir::Expr& e, const Vector<ir::Expr>& outputs, const
   bool found = false;
   ir::visit_with(e, [&](const ir::Load& load) { found |= is_matrix(ir::handle_of(load), outputs, summed); });
   return found;
+}
+
+inline bool uses_all(const ir::Expr& e, const Vector<ir::Expr>& vars) {
+  return all_of(vars, [&](const ir::Expr& var) { return ir::uses(e, var); });
 }
 
 /// Whether `e` is another value for each node: it is made of more than weights, which all nodes have in common.

@@ -81,8 +81,7 @@ class SumFactorer {
     }
     if (out.empty() || rest.empty()) return ir::handle_of(sum);
     const ir::Expr left = product_of({}, rest);
-    const bool of_elements =
-        ir::uses_any(left, around_) && all_of(outputs_, [&](const ir::Expr& var) { return ir::uses(left, var); });
+    const bool of_elements = ir::uses_any(left, around_) && uses_all(left, outputs_);
     if (of_elements) return ir::handle_of(sum);
     return product_of({}, out) * ir::Reduce::make(sum.op, sum.axis, left);
   }

@@ -115,9 +115,6 @@ class SumOrderer {
     for (const ir::Expr& factor : sum.factors) (ir::uses(factor, var) ? summed : others).push_back(factor);
     return {product_of(summed), std::move(others)};
   }
-  static bool uses_all(const ir::Expr& e, const Vector<ir::Expr>& vars) {
-    return all_of(vars, [&](const ir::Expr& var) { return ir::uses(e, var); });
-  }
   static ir::Expr product_of(const Vector<ir::Expr>& factors) {
     ir::Expr product;
     for (const ir::Expr& factor : factors) product = product ? product * factor : factor;

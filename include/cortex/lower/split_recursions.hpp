@@ -49,8 +49,7 @@ class RecursionSplitter {
     for (std::size_t round = 0; round < waits_for_.size(); ++round)  // no way from state to state is longer
       for (std::size_t a = 0; a < own_.size(); ++a)
         for (std::size_t b = 0; b < own_.size(); ++b)
-          if (waits_for_[b] & bit(a))
-            numbers[b] = std::max(numbers[b], numbers[a] + int(!(waits_for_[a] & bit(b)) && multiplies_apart(a, b)));
+          if (waits_for_[b] & bit(a)) numbers[b] = std::max(numbers[b], numbers[a] + int(multiplies_apart(a, b)));
     int last = 0;
     for (std::size_t s = 0; s < own_.size(); ++s) {
       graph.states[std::size_t(own_[s])].recursion = first + numbers[s];

@@ -74,7 +74,7 @@ inline GpuSchedule gpu_schedule(const Schedule& schedule) {
 
 }  // namespace detail
 
-/// Compiles `graph` under `schedule` for `gpu`. Throws `invalid_model` and `invalid_schedule`.
+/// Compiles the graph, as it is written, under `schedule` for `gpu`. Throws `invalid_model` and `invalid_schedule`.
 inline std::shared_ptr<const CudaExecutable> build_cuda_executable(const ra::Graph& written, const Schedule& schedule,
                                                                    const Gpu& gpu,
                                                                    const CudaCompileOptions& options = {}) {
