@@ -48,8 +48,9 @@ Tally run_models(std::uint64_t first, int count) {
   const auto pool = std::make_shared<Workers>(2);
   Tally tally;
   for (std::uint64_t seed = first; tally.cases < count; ++seed) {
-    const RandomModel model(seed, Grammar::whole);
-    Random random(seed);
+    RandomModel model(seed, Grammar::whole);
+    Random random(seed), results(~seed);
+    if (results.chance(0.5)) model.list_results(results);
     for (int s = 0; s < 3; ++s) check(model, seed, random_schedule(random, model.graph), forests, pool, tally);
   }
   return tally;
@@ -60,8 +61,10 @@ Tally run_programs(std::uint64_t first, int count) {
   const auto pool = std::make_shared<Workers>(2);
   Tally tally;
   for (std::uint64_t seed = first; tally.cases < count; ++seed) {
-    const RandomProgram program(seed);
-    Random random(seed);
+    Random random(seed), results(~seed);
+    const bool large_states = results.chance(0.3);
+    RandomProgram program(seed, large_states);
+    if (large_states || results.chance(0.3)) program.list_results(results);
     for (const Schedule& schedule : {Schedule(), Schedule::standard(), random_schedule(random, program.graph)})
       check(program, seed, schedule, 4, pool, tally);
   }

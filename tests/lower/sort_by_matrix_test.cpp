@@ -190,11 +190,14 @@ TEST_CASE("a product with a matrix that a child chooses is made at the child", "
 
 TEST_CASE("products with the matrix of a child are the child's where all nodes can make them", "[lower][sort]") {
   const auto parts = [](const auto& choose, Structure structure = cortex::tree,
-                        const Schedule& schedule = Schedule::standard()) {
-    return lower::lower(labelled(96, Dim("tags", 4), choose, structure).graph(), schedule).parts;
+                        const Schedule& schedule = Schedule::standard(), std::int64_t hidden = 96) {
+    return lower::lower(labelled(hidden, Dim("tags", 4), choose, structure).graph(), schedule).parts;
   };
   CHECK(parts(childs_tag) == 4);
   CHECK(parts(childs_tag, cortex::dag) == 4);
+  CHECK(parts(childs_tag, cortex::dag, Schedule::standard(), 64) == 4);  // which several parents share
+  CHECK(parts(childs_tag, cortex::dag, Schedule::standard(), 63) == 1);
+  CHECK(parts(childs_tag, cortex::tree, Schedule::standard(), 64) == 1);
   CHECK(parts([](auto, auto k, auto) { return (tag(k) + kind(k)) % 4; }) == 4);
   CHECK(parts([](auto, auto k, auto) { return num_children(kids(k)); }) == 4);
   CHECK(parts([](auto n, auto, auto) { return tag(n); }) == 4);  // the node's own

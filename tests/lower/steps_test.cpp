@@ -2,25 +2,13 @@
 // recursion.
 #include <catch2/catch.hpp>
 
-#include "support/lowering.hpp"
-#include "support/node_tables.hpp"
-#include "support/odd_models.hpp"
+#include "one_state.hpp"
 
 using namespace cortex;
 using namespace cortex::test;
+using graphs::tanh_of;
 
 namespace {
-
-const Schedule apart = Schedule::standard().exact_activations();
-const Schedule together = Schedule{}.dynamic_batch().exact_activations();
-
-ir::Expr tanh_of(const ir::Expr& a) { return ir::Unary::make(ir::UnaryOp::tanh, a); }
-
-std::string lowered(const ra::Graph& graph, const Schedule& schedule) {
-  const ir::Program program = lower::lower(graph, schedule);
-  ir::verify(program, ir::Level::loops);
-  return ir::print(program);
-}
 
 /// From the loop over leaves to the loop over inner nodes' batches.
 std::string leaves_of(const std::string& text) {
@@ -28,39 +16,12 @@ std::string leaves_of(const std::string& text) {
   return text.substr(begin, text.find("num_internal_batches") - begin);
 }
 
-/// "" if the lowered program gives what the recursion as written gives.
-std::string difference(const ra::Graph& graph, const Schedule& schedule) {
-  std::mt19937 random(5);
-  const NodeTable table = random_table(20, 3, 9, random);
-  const Linear linear(table, 2);
-  const Reference reference(graph, table, linear.arrays, linear.number, weights_for(graph, 9, 1));
-  return reference.difference(lower::lower(graph, schedule));
-}
-
-/// A model of one state h [hidden = 4] with the inputs Emb [vocabulary, hidden], W [hidden, hidden] and b [hidden].
-struct Model : odd::Odd {
-  Model() : Odd("model", 4) {}
-  int Emb = input("Emb", {V, H}), W = input("W", {H, H}), b = input("b", {H}), h = placeholder("h", {H});
-  E emb(const E& n, const E& i) { return at(Emb, {word_of(n), i}); }
-  E sum_of_kids(const E& n, const E& i) {
-    return over_kids(n, [&](auto kid) { return at(h, {kid, i}); });
-  }
-  template <class Value>
-  E product(const E& i, Value value) {
-    return dot(H, [&](auto& r) { return at(W, {i, r}) * value(r); });
-  }
-  ra::Graph with(int body) {
-    recursion_op(h, body);
-    return done();
-  }
-};
-
 }  // namespace
 
 // ---- versions ----
 
 TEST_CASE("an operator needed under two conditions is computed under neither", "[lower]") {
-  Model g;
+  OneState g;
   const int x = g.compute("x", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.emb(n, i[0])); });
   const int twice = g.compute("twice", {g.H}, [&](auto& n, auto& i) {
     return g.at(x, {n, i[0]}) * odd::Odd::number(2);
@@ -76,7 +37,7 @@ TEST_CASE("an operator needed under two conditions is computed under neither", "
 }
 
 TEST_CASE("both sides of a branch that is decided at each node have the sum that both read", "[lower][equality]") {
-  Model g;
+  OneState g;
   const auto sum = [&](auto& n, auto& i) {
     return g.product(i[0], [&](auto& r) { return g.sum_of_kids(n, r) + g.emb(n, r); });
   };
@@ -88,7 +49,7 @@ TEST_CASE("both sides of a branch that is decided at each node have the sum that
 }
 
 TEST_CASE("a copy of a branch that needs the children on its other side stays behind it", "[lower][equality]") {
-  Model g;
+  OneState g;
   const auto even = [&](auto& n) { return odd::Odd::even(g.word_of(n)); };
   const auto product = [&](const char* name, double by) {
     return g.compute(name, {g.H}, [&](auto& n, auto& i) {
@@ -108,7 +69,7 @@ TEST_CASE("a copy of a branch that needs the children on its other side stays be
 // ---- absent children ----
 
 TEST_CASE("over no children, the greatest is minus infinity and the product one", "[lower][equality]") {
-  Model g;
+  OneState g;
   const auto fold = [&](const ir::Expr& n, const ir::Expr& i, ir::ReduceOp op) {
     return g.over_kids(
         n,
@@ -128,7 +89,7 @@ TEST_CASE("over no children, the greatest is minus infinity and the product one"
 
 TEST_CASE("a sum, a product, the greatest and the least of zeros over a dimension vanish from leaves",
           "[lower][equality]") {
-  Model g;
+  OneState g;
   const int s = g.compute("s", {g.H}, [&](auto& n, auto& i) { return g.sum_of_kids(n, i[0]); });
   const auto of_zeros = [&](const char* name, ir::ReduceOp op) {
     return g.compute(name, {g.H}, [&](auto& n, auto& i) {
@@ -150,14 +111,14 @@ TEST_CASE("a sum, a product, the greatest and the least of zeros over a dimensio
 }
 
 TEST_CASE("a zero that the user wrote is a number like others", "[lower]") {
-  Model g;
+  OneState g;
   const ra::Graph graph = g.with(g.compute(
       "body", {g.H}, [&](auto& n, auto& i) { return odd::Odd::number(0) * g.emb(n, i[0]) + g.sum_of_kids(n, i[0]); }));
   CHECK(leaves_of(lowered(graph, apart)).find("0.0 * Emb") != std::string::npos);
 }
 
 TEST_CASE("whether a node is a leaf is known in its version", "[lower]") {
-  Model g;
+  OneState g;
   const ra::Graph graph = g.with(g.compute("body", {g.H}, [&](auto& n, auto& i) {
     return ir::Select::make(g.is_leaf(n), g.emb(n, i[0]), g.sum_of_kids(n, i[0]));
   }));
@@ -166,7 +127,7 @@ TEST_CASE("whether a node is a leaf is known in its version", "[lower]") {
 }
 
 TEST_CASE("the first of gates that lie one after the other is read by the loop over one gate", "[lower][equality]") {
-  Model m;
+  OneState m;
   const Dim G("gates", 8);
   const int W = m.input("both", {G, m.H});
   const int z = m.compute("z", {G}, [&](auto n, auto g) {
@@ -189,7 +150,7 @@ TEST_CASE("a sum over two dimensions is one nest with one accumulator", "[lower]
 }
 
 TEST_CASE("a sum that is read twice is computed once", "[lower][equality]") {
-  Model m;
+  OneState m;
   const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
     const ir::Expr once = m.product(i[0], [&](auto& r) { return m.sum_of_kids(n, r); });
     return m.emb(n, i[0]) + once * tanh_of(once);
@@ -203,7 +164,7 @@ TEST_CASE("a sum that is read twice is computed once", "[lower][equality]") {
 TEST_CASE("a sum of several products is as many sums of one", "[lower][equality]") {
   // Products of W and U with two functions of a node, written in one sum and in a sum each.
   const auto graph_of = [](bool in_one, ir::BinaryOp joined) {
-    Model m;
+    OneState m;
     const int U = m.input("U", {m.H, m.H});
     const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
       const auto w = [&](auto& r) { return m.at(m.W, {i[0], r}) * m.sum_of_kids(n, r); };
@@ -223,7 +184,7 @@ TEST_CASE("a sum of several products is as many sums of one", "[lower][equality]
 
 TEST_CASE("what several products share is computed once, and so is their sum where it is read twice",
           "[lower][equality]") {
-  Model m;
+  OneState m;
   const int U = m.input("U", {m.H, m.H});
   const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
     const ir::Expr once = m.dot(m.H, [&](auto& r) {
@@ -240,7 +201,7 @@ TEST_CASE("what several products share is computed once, and so is their sum whe
 }
 
 TEST_CASE("sums of products of no matrix stay as they are", "[lower][equality]") {
-  Model m;
+  OneState m;
   const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
     return tanh_of(m.dot(
         m.H, [&](auto& r) { return m.emb(n, r) * m.emb(n, i[0]) - m.sum_of_kids(n, r) * m.sum_of_kids(n, i[0]); }));
@@ -251,7 +212,7 @@ TEST_CASE("sums of products of no matrix stay as they are", "[lower][equality]")
 }
 
 TEST_CASE("products of one weight are added up in one sum", "[lower][equality]") {
-  Model m;
+  OneState m;
   const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
     return tanh_of(m.dot(m.H, [&](auto& r) {
       return m.at(m.W, {i[0], r}) * m.sum_of_kids(n, r) + m.at(m.W, {i[0], r}) * m.emb(n, r);
@@ -262,34 +223,10 @@ TEST_CASE("products of one weight are added up in one sum", "[lower][equality]")
   CHECK(difference(graph, together) == "");
 }
 
-TEST_CASE("a product with each child is one with the sum of the children", "[lower][equality]") {
-  // Written with the product inside of the fold over children, and the other way round.
-  const auto graph_of = [](bool of_each, double by) {
-    Model m;
-    const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
-      const auto times = [&](const ir::Expr& e) { return by == 1 ? e : odd::Odd::number(by) * e; };
-      const ir::Expr sum =
-          of_each ? m.over_kids(n,
-                                [&](auto kid) {
-                                  return m.product(i[0], [&](auto& r) { return times(m.at(m.h, {kid, r})); });
-                                })
-                  : m.product(i[0], [&](auto& r) {
-                      return m.over_kids(n, [&](auto kid) { return times(m.at(m.h, {kid, r})); });
-                    });
-      return tanh_of(m.emb(n, i[0]) + sum);
-    });
-    return m.with(body);
-  };
-  CHECK(lowered(graph_of(true, 1), apart) == lowered(graph_of(false, 1), apart));
-  CHECK(count(lowered(graph_of(true, 1), apart), "d_edge") == 0);
-  for (const double by : {1.0, 0.5})
-    for (const Schedule& schedule : {apart, together}) CHECK(difference(graph_of(true, by), schedule) == "");
-}
-
 TEST_CASE("a product of each child with a matrix of its position is a product for each of a few positions",
           "[lower][equality]") {
   const auto graph_of = [](int most_children, auto value_of_child, ir::ReduceOp op = ir::ReduceOp::sum) {
-    Model m;
+    OneState m;
     m.graph.max_children = most_children;
     const int U = m.input("U", {Dim("position", most_children), m.H, m.H});
     const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
@@ -305,8 +242,8 @@ TEST_CASE("a product of each child with a matrix of its position is a product fo
     });
     return m.with(body);
   };
-  const auto state = [](const Model& m, const ir::Expr& kid, const ir::Expr& r) { return m.at(m.h, {kid, r}); };
-  const auto word = [](Model& m, const ir::Expr& kid, const ir::Expr& r) {
+  const auto state = [](const OneState& m, const ir::Expr& kid, const ir::Expr& r) { return m.at(m.h, {kid, r}); };
+  const auto word = [](OneState& m, const ir::Expr& kid, const ir::Expr& r) {
     return m.at(m.h, {kid, r}) + m.emb(kid, r);
   };
   for (const Schedule& schedule : {apart, together}) {
@@ -324,171 +261,10 @@ TEST_CASE("a product of each child with a matrix of its position is a product fo
   }
 }
 
-TEST_CASE("a bilinear form makes the product with the matrix first, however it is written", "[lower][equality]") {
-  const auto graph_of = [](int outputs, bool nested) {
-    Model m;
-    const Dim Q("outputs", outputs);
-    const int B = m.input("B", {Q, m.H, m.H}), G = m.input("G", {m.H, Q});
-    const int form = m.compute("form", {Q}, [&](auto n, auto q) {
-      return m.dot(m.H, [&](auto& i) {
-        const ir::Expr left = m.sum_of_kids(n, i);
-        const auto product = [&](auto& j) { return m.at(B, {q[0], i, j}) * m.emb(n, j); };
-        return nested ? left * m.dot(m.H, product) : m.dot(m.H, [&](auto& j) { return left * product(j); });
-      });
-    });
-    const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
-      return tanh_of(m.sum_of_kids(n, i[0]) + m.dot(Q, [&](auto& q) {
-        return m.at(G, {i[0], q}) * m.at(form, {n, q});
-      }));
-    });
-    return m.with(body);
-  };
-  for (const int outputs : {1, 15, 16}) {
-    CHECK(lowered(graph_of(outputs, false), apart) == lowered(graph_of(outputs, true), apart));
-    for (const Schedule& schedule : {apart, together}) CHECK(difference(graph_of(outputs, false), schedule) == "");
-  }
-}
-
-TEST_CASE("a matrix that is a sum of few with a node's weights is not made for each node", "[lower][equality]") {
-  enum Form { matrix_first, products_first, of_own_node };
-  const auto graph_of = [](Form form) {
-    Model m;
-    const Dim F("few", 3);
-    const int X = m.input("X", {m.V, F}), T = m.input("T", {F, m.H, m.H});
-    const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
-      const auto weighed = [&](auto& node, auto& f) { return m.at(X, {m.word_of(node), f}); };
-      const auto matrix = [&](auto& node, auto& j) {
-        return m.dot(F, [&](auto& f) { return weighed(node, f) * m.at(T, {f, i[0], j}); });
-      };
-      if (form == of_own_node)
-        return tanh_of(m.dot(m.H, [&](auto& j) { return matrix(n, j) * m.sum_of_kids(n, j); }) + m.emb(n, i[0]));
-      return tanh_of(m.emb(n, i[0]) + m.over_kids(n, [&](auto kid) {
-        if (form == matrix_first) return m.dot(m.H, [&](auto& j) { return matrix(kid, j) * m.at(m.h, {kid, j}); });
-        return m.dot(F, [&](auto& f) {
-          return weighed(kid, f) * m.dot(m.H, [&](auto& j) { return m.at(T, {f, i[0], j}) * m.at(m.h, {kid, j}); });
-        });
-      }));
-    });
-    return m.with(body);
-  };
-  for (const Form form : {matrix_first, products_first, of_own_node})
-    for (const Schedule& schedule : {apart, together}) {
-      const ra::Graph graph = graph_of(form);
-      const std::string text = lowered(graph, schedule);
-      INFO(text);
-      CHECK(count(text, ",hidden=4,hidden=4] f32 temp") == 0);
-      CHECK(count(text, "[d_edge,few") == 0);  // one sum of the children, then the product
-      CHECK(difference(graph, schedule) == "");
-    }
-}
-
-TEST_CASE("a sum of weights alone in a product with each child is one matrix", "[lower][equality]") {
-  Model m;
-  const Dim F("few", 3);
-  const int v = m.input("v", {F}), T = m.input("T", {F, m.H, m.H});
-  const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
-    return tanh_of(m.emb(n, i[0]) + m.over_kids(n, [&](auto kid) {
-      return m.dot(m.H, [&](auto& j) {
-        return m.dot(F, [&](auto& f) { return m.at(v, {f}) * m.at(T, {f, i[0], j}); }) * m.at(m.h, {kid, j});
-      });
-    }));
-  });
-  const ra::Graph graph = m.with(body);
-  const std::string text = lowered(graph, apart);
-  INFO(text);
-  CHECK(text.find("fma(v[") < text.find("for b"));  // before the loop over batches
-  CHECK(difference(graph, apart) == "");
-}
-
-TEST_CASE("a sum that is a factor twice stays one value", "[lower][equality]") {
-  Model m;
-  const Dim F("few", 3);
-  const int X = m.input("X", {m.V, F}), T = m.input("T", {F, m.H, m.H});
-  const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
-    return tanh_of(m.emb(n, i[0]) + m.over_kids(n, [&](auto kid) {
-      return m.dot(m.H, [&](auto& j) {
-        const ir::Expr q = m.dot(F, [&](auto& f) { return m.at(X, {m.word_of(kid), f}) * m.at(T, {f, i[0], j}); });
-        return q * (m.at(m.h, {kid, j}) * q);
-      });
-    }));
-  });
-  const ra::Graph graph = m.with(body);
-  for (const Schedule& schedule : {apart, together}) CHECK(difference(graph, schedule) == "");
-
-  for (const int between : {3, 4, 7}) {  // x sigmoid(x), of a product, in a product
-    Model mlp;
-    const Dim B("between", between);
-    const int D = mlp.input("D", {B, mlp.H}), L = mlp.input("L", {mlp.H, B});
-    const ra::Graph inline_mlp = mlp.with(mlp.compute("body", {mlp.H}, [&](auto n, auto i) {
-      return tanh_of(mlp.emb(n, i[0]) + mlp.dot(B, [&](auto& b) {
-        const ir::Expr x = mlp.dot(mlp.H, [&](auto& j) { return mlp.at(D, {b, j}) * mlp.sum_of_kids(n, j); });
-        return mlp.at(L, {i[0], b}) * (x * ir::Unary::make(ir::UnaryOp::tanh, x));
-      }));
-    }));
-    for (const Schedule& schedule : {apart, together}) CHECK(difference(inline_mlp, schedule) == "");
-  }
-}
-
-TEST_CASE("a sum without a matrix stays a factor of the products beside it", "[lower][equality]") {
-  Model m;
-  const int a = m.input("a", {m.H});
-  const ra::Graph graph = m.with(m.compute("body", {m.H}, [&](auto n, auto i) {
-    return tanh_of(m.emb(n, i[0]) + m.over_kids(n, [&](auto kid) {
-      return m.dot(m.H, [&](auto& f) {
-        return m.at(a, {f}) * m.at(m.h, {kid, f});
-      }) * m.product(i[0], [&](auto& r) {
-        return m.at(m.h, {kid, r});
-      });
-    }));
-  }));
-  const std::string text = lowered(graph, apart);
-  INFO(text);
-  CHECK(count(text, "[d_edge,hidden") == 0);  // the matrix multiplies the children's sum
-  CHECK(difference(graph, apart) == "");
-}
-
-TEST_CASE("of two ways round the sum that is the same for all outputs is made", "[lower][equality]") {
-  for (const bool inside : {false, true}) {
-    Model m;
-    const Dim B("between", 3);
-    const int T = m.input("T", {m.V, m.H, B}), Q = m.input("Q", {m.H, B});
-    const ra::Graph graph = m.with(m.compute("body", {m.H}, [&](auto n, auto i) {
-      const auto product = [&](auto& a, auto& b) {
-        return m.at(Q, {a, b}) * m.sum_of_kids(n, a) * m.at(T, {m.word_of(n), i[0], b});
-      };
-      return tanh_of(m.emb(n, i[0]) +
-                     (inside ? m.dot(B, [&](auto& b) { return m.dot(m.H, [&](auto& a) { return product(a, b); }); })
-                             : m.dot(m.H, [&](auto& a) { return m.dot(B, [&](auto& b) { return product(a, b); }); })));
-    }));
-    const std::string text = lowered(graph, apart);
-    INFO(text);
-    CHECK(count(text, "[d_node,between=3]") == 1);
-    CHECK(count(text, "hidden=4,hidden=4] f32 temp") == 0);
-    CHECK(difference(graph, apart) == "");
-  }
-}
-
-TEST_CASE("a number that is a sum over two axes is made the way it is written", "[lower][equality]") {
-  Model m;
-  const Dim F("few", 3);
-  const int X = m.input("X", {m.V, F}), Q = m.input("Q", {m.H, F});
-  const int score = m.compute("score", {}, [&](auto n, auto) {  // what is of words alone leaves the recursion
-    return m.dot(m.H, [&](auto& j) {
-      return m.sum_of_kids(n, j) * m.dot(F, [&](auto& f) { return m.at(Q, {j, f}) * m.at(X, {m.word_of(n), f}); });
-    });
-  });
-  const ra::Graph graph =
-      m.with(m.compute("body", {m.H}, [&](auto n, auto i) { return tanh_of(m.emb(n, i[0]) + m.at(score, {n})); }));
-  const std::string text = lowered(graph, apart);
-  INFO(text);
-  CHECK(text.find("fma(Q[") < text.find("for b"));
-  CHECK(difference(graph, apart) == "");
-}
-
 TEST_CASE("a row that is read around its end is read from one of twice the length", "[lower][equality]") {
   using Index = ir::Expr (*)(const ir::Expr&, const ir::Expr&);
   const auto graph_of = [](Index at) {
-    Model m;
+    OneState m;
     const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
       return tanh_of(m.dot(m.H, [&](auto& j) { return m.sum_of_kids(n, j) * m.emb(n, at(i[0], j) % 4); }));
     });
@@ -511,7 +287,7 @@ TEST_CASE("a row that is read around its end is read from one of twice the lengt
 }
 
 TEST_CASE("a product with each child that outputs weigh has a row per edge", "[lower][equality]") {
-  Model m;
+  OneState m;
   const int U = m.input("U", {m.H, m.H});
   const int body = m.compute("body", {m.H}, [&](auto n, auto i) {
     return tanh_of(m.emb(n, i[0]) + m.over_kids(n, [&](auto kid) {
@@ -526,7 +302,7 @@ TEST_CASE("a product with each child that outputs weigh has a row per edge", "[l
 TEST_CASE("what two folds ask of a child is computed once for it, and a function of it once and not for each output",
           "[lower][equality]") {
   // Attention: each child's score weighs it, and divides by the sum of all.
-  Model m;
+  OneState m;
   const int U = m.input("U", {m.H, m.H});
   const auto score = [&](const ir::Expr& kid) {
     return ir::Unary::make(ir::UnaryOp::exp, m.dot(m.H, [&](auto& r) {
@@ -564,7 +340,7 @@ TEST_CASE("what is common to all leaves is not taken for what inner nodes comput
 }
 
 TEST_CASE("one side of a branch that no node changes is not taken for the other side", "[lower][equality]") {
-  Model g;
+  OneState g;
   const int same = g.compute("same", {g.H}, [&](auto&, auto& i) { return tanh_of(g.at(g.b, {i[0]})); });
   const int own = g.compute("own", {g.H}, [&](auto& n, auto& i) { return g.emb(n, i[0]); });
   const int either = g.if_then_else(
@@ -578,7 +354,7 @@ TEST_CASE("one side of a branch that no node changes is not taken for the other 
 
 TEST_CASE("a product is not computed ahead for all nodes of what leaves compute in the recursion",
           "[lower][equality]") {
-  Model g;
+  OneState g;
   const int t = g.compute("t", {g.H}, [&](auto& n, auto& i) {
     return ir::Select::make(g.is_leaf(n), g.emb(n, i[0]), tanh_of(g.emb(n, i[0])));
   });
@@ -593,7 +369,7 @@ TEST_CASE("a product is not computed ahead for all nodes of what leaves compute 
 }
 
 TEST_CASE("a product that is one side of a branch stays with the side that needs the children", "[lower][equality]") {
-  Model g;
+  OneState g;
   const int product = g.compute(
       "product", {g.H}, [&](auto& n, auto& i) { return g.product(i[0], [&](auto& r) { return g.emb(n, r); }); });
   const int kids = g.compute("kids", {g.H}, [&](auto& n, auto& i) { return tanh_of(g.sum_of_kids(n, i[0])); });

@@ -1,5 +1,6 @@
 #include "support/random_cases.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
@@ -12,6 +13,13 @@ const ra::Op& tensor(const GraphCase& model, const std::string& name) {
   for (const ra::Op& op : model.graph.ops)
     if (op.name() == name) return op;
   throw std::logic_error(name + " is no tensor of the model");
+}
+
+/// Whether a call says what a state is at a vertex: of a root anything, of others not what it keeps for none.
+bool is_told(const GraphCase& model, std::size_t state, const Forest& forest, const Vertex* vertex) {
+  const ir::Buffer& rows = model.graph.ops[std::size_t(model.graph.states[state].placeholder)].buffer;
+  const bool kept = model.graph.results < 0 || int(state) < model.graph.results || !ir::has_large_rows(*rows);
+  return kept || std::count(forest.roots.begin(), forest.roots.end(), vertex);
 }
 
 /// The values of a state at a vertex, of whatever type it is.
@@ -36,9 +44,8 @@ RandomFunctor compile_model(const GraphCase& model, const Schedule& schedule, co
 
 RandomFunctor bound(const GraphCase& model, std::shared_ptr<const runtime::Executable> executable) {
   RandomFunctor functor(std::move(executable));
-  functor.bind_together([&] {
-    model.each_weight([&](const std::string& name, const auto& values) { functor.bind(name, values); });
-  });
+  functor.bind_together(
+      [&] { model.each_weight([&](const std::string& name, const auto& values) { functor.bind(name, values); }); });
   return functor;
 }
 
@@ -49,10 +56,12 @@ bool same_bits(const GraphCase& model, const RandomFunctor& a, const RandomFunct
 bool same_bits(const GraphCase& model, const RandomFunctor::Output& x, const RandomFunctor::Output& y,
                const Forest& forest) {
   bool same = x.size() == y.size() && x.num_nodes() == y.num_nodes();
-  for (const ra::State& state : model.graph.states) {
+  for (std::size_t s = 0; s < model.graph.states.size(); ++s) {
+    const ra::State& state = model.graph.states[s];
     if (model.graph.ops[std::size_t(state.body)].at_roots) continue;
     const std::string& name = model.graph.ops[std::size_t(state.placeholder)].name();
     for (const auto& vertex : forest.all) {
+      if (!is_told(model, s, forest, vertex.get())) continue;
       const auto p = values_of(model, x, vertex.get(), name), q = values_of(model, y, vertex.get(), name);
       same &= p.size() == q.size() && std::memcmp(p.data(), q.data(), p.size() * sizeof(double)) == 0;
     }
@@ -70,6 +79,7 @@ std::optional<std::string> mismatch(const GraphCase& model, const RandomFunctor&
     for (int n = 0; n < view.num_nodes(); ++n) {
       const auto& right = expected[s][std::size_t(n)];
       if (right.empty()) continue;  // a readout has no value away from the roots
+      if (!is_told(model, s, forest, view.nodes[std::size_t(n)])) continue;
       const auto values = values_of(model, result, view.nodes[std::size_t(n)], name);
       for (std::size_t i = 0; i < right.size(); ++i) {
         if (right[i].covers(values[i])) continue;

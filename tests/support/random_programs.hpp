@@ -16,19 +16,23 @@ namespace cortex::test {
 
 class RandomProgram : public GraphCase {
  public:
-  explicit RandomProgram(std::uint64_t seed)
+  /// `large_states`: half of the states have rows of 4 KB, of which calls keep fewer where they do not give them out.
+  explicit RandomProgram(std::uint64_t seed, bool large_states = false)
       : GraphCase(graph_of_vertices("program", seed)),
         random_(seed),
         divisions_(~seed),
         positions_(~seed ^ 1),
-        tags_(~seed ^ 2) {
-    dtype_ = random_.chance(0.5) ? DType::f32 : DType::f64;
+        tags_(~seed ^ 2),
+        large_(~seed ^ 3),
+        large_states_(large_states) {
+    dtype_ = large_states || random_.chance(0.5) ? DType::f64 : DType::f32;
     const ra::StructureKind kinds[] = {ra::StructureKind::sequence, ra::StructureKind::tree, ra::StructureKind::dag};
     graph.structure = kinds[random_.below(3)];
     if (graph.structure != ra::StructureKind::sequence && positions_.chance(0.5))
       graph.max_children = 3 + positions_.below(3);  // three are read by number
     const int extents[] = {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33};
     for (int d = 0; d < 4; ++d) dims_.emplace_back("d" + std::to_string(d), extents[random_.below(11)]);
+    if (large_states) dims_[0] = Dim("d0", 16), dims_[1] = Dim("d1", 32);
     const int stages = 1 + random_.below(3);
     for (int stage = 0; stage < stages; ++stage) recursion(stage);
   }
@@ -55,7 +59,7 @@ class RandomProgram : public GraphCase {
     here_.clear();
     std::vector<Tensor> states;
     for (int s = random_.below(2); s >= 0; --s) {
-      const Shape shape = random_shape();
+      const Shape shape = large_states_ && large_.chance(0.5) ? Shape{0, 1} : random_shape();
       const std::string name = "state" + std::to_string(number) + "_" + std::to_string(s);
       states.push_back({add(ra::OpKind::placeholder, name, shape).buffer, shape});
     }
@@ -421,7 +425,8 @@ class RandomProgram : public GraphCase {
   ir::Expr near_one(const ir::Expr& a) const { return apply(ir::UnaryOp::tanh, a) * number(0.3) + number(1); }
 
   Random random_;
-  Random divisions_, positions_, tags_;  // of their own, so that what stands around them is the same without them
+  Random divisions_, positions_, tags_, large_;  // of their own: what stands around them is the same without them
+  bool large_states_;
   DType dtype_ = DType::f32;
   std::vector<Dim> dims_;
   ra::Direction way_ = ra::Direction::up;

@@ -214,7 +214,8 @@ class QuestionCollector {
       const bool fits = all_of(choice.reach, [&](const Reach& reach) {
         return !reach.at_roots && (!reach.guard || can_be_asked(reach.guard, result_.node));
       });
-      const bool pays = schedule_.sorting == Sorting::on || elements >= least_elements;
+      const bool shared = choice.for_parents && graph_.structure == StructureKind::dag;
+      const bool pays = schedule_.sorting == Sorting::on || elements >= (shared ? least_shared : least_elements);
       if (!fits || !elements || !pays) continue;
       result_.choice = std::move(choice);
       return;
@@ -294,6 +295,8 @@ class QuestionCollector {
   static constexpr int most_matrices = 8;
   /// Of fewer a level of few nodes takes longer in parts (`docs/measurements.md`).
   static constexpr std::int64_t least_elements = 96 * 96;
+  /// Of what children make once for several parents.
+  static constexpr std::int64_t least_shared = 64 * 64;
 
   const Graph& graph_;
   const Schedule& schedule_;

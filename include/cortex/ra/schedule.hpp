@@ -264,7 +264,8 @@ struct Schedule {
   [[nodiscard]] Schedule sort_by_matrix() const {
     return with([](Schedule& s) { s.sorting = Sorting::on; });
   }
-  /// The same for matrices of 96 x 96 elements or more, on CPUs, and not where loops are scheduled by hand.
+  /// The same for matrices of 96 x 96 elements or more (64 x 64 that children of a DAG choose), on CPUs, and not where
+  /// loops are scheduled by hand.
   [[nodiscard]] Schedule sort_by_matrix_where_it_pays() const {
     return with([](Schedule& s) { s.sorting = Sorting::where_it_pays; });
   }
@@ -279,8 +280,8 @@ struct Schedule {
   [[nodiscard]] Schedule tabulate(int megabytes = usual_table_megabytes) const {
     return with([&](Schedule& s) { s.tabulating = Tabulating::on, s.table_megabytes = megabytes; });
   }
-  /// The same with 64 MB, for machine code: not for the interpreter, which is slow to make tables, nor for products on a
-  /// GPU's tensor cores, nor where loops are scheduled by hand, for both of which `tabulate` is refused.
+  /// The same with 64 MB, for machine code: not for the interpreter, which is slow to make tables, nor for products on
+  /// a GPU's tensor cores, nor where loops are scheduled by hand, for both of which `tabulate` is refused.
   [[nodiscard]] Schedule tabulate_where_it_pays() const {
     return with(
         [](Schedule& s) { s.tabulating = Tabulating::where_it_pays, s.table_megabytes = usual_table_megabytes; });
