@@ -323,6 +323,39 @@ TEST_CASE("what two folds ask of a child is computed once for it, and a function
   CHECK(difference(graph, apart) == "");
 }
 
+TEST_CASE("a function that a row of outputs has in common is computed once for the row", "[lower][equality]") {
+  for (const int width : {7, 8}) {  // of fewer it is not worth a loop of its own
+    OneState m;
+    const Dim P("heads", 2), D("width", width);
+    const int A = m.input("A", {P, m.H}), O = m.input("O", {m.H, P, D}), V = m.input("values", {P, D, m.H});
+    const auto score = [&](const ir::Expr& kid, const ir::Expr& p) {
+      return ir::Unary::make(ir::UnaryOp::exp, m.dot(m.H, [&](auto& r) {
+        return m.at(A, {p, r}) * m.at(m.h, {kid, r});
+      }));
+    };
+    const int all = m.compute("all", {P}, [&](auto n, auto i) {
+      return odd::Odd::number(1) + m.over_kids(n, [&](auto kid) { return score(kid, i[0]); });
+    });
+    const int context = m.compute("context", {P, D}, [&](auto n, auto i) {
+      return m.over_kids(n, [&](auto kid) {
+        return score(kid, i[0]) / m.at(all, {n, i[0]}) * m.dot(m.H, [&](auto& r) {
+          return m.at(V, {i[0], i[1], r}) * m.at(m.h, {kid, r});
+        });
+      });
+    });
+    const ra::Graph graph = m.with(m.compute("body", {m.H}, [&](auto n, auto i) {
+      return tanh_of(m.emb(n, i[0]) + m.dot(P, [&](auto& p) {
+        return m.dot(D, [&](auto& d) { return m.at(O, {i[0], p, d}) * m.at(context, {n, p, d}); });
+      }));
+    }));
+    const std::string text = lowered(graph, together);
+    INFO(text);
+    CHECK(count(text, "_pre[d_edge,heads=2] f32 temp") == (width == 8));
+    CHECK(difference(graph, together) == "");
+    CHECK(difference(graph, apart) == "");
+  }
+}
+
 TEST_CASE("a reduction inside another kind of reduction has a row per edge", "[lower]") {
   const std::string text = lowered(odd::extremes(4), together);
   CHECK(count(text, "[d_edge,hidden=4]") >= 1);

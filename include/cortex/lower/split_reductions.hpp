@@ -150,8 +150,9 @@ class ReductionSplitter {
 
   /// In the body of a reduction, whatever depends on what is summed over and on none of the outputs would be computed
   /// once per output. It is computed before where it is dearer than to read it, which over children only functions and
-  /// quotients are; but for what reads two children: there are values of nodes and of edges, and none of pairs.
-  /// So is what depends on some of the outputs and has few values.
+  /// quotients are, these also where a row of outputs has one in common, as those of a head of attention have; but for
+  /// what reads two children: there are values of nodes and of edges, and none of pairs. So is what depends on some of
+  /// the outputs and has few values.
   ir::Expr precompute(const ir::Expr& e, const ir::Reduce& reduce, const Vector<ir::Expr>& outputs) {
     const bool leaf = is_read_as_it_is(e) || e.as<ir::FloatImm>() || e.as<ir::IntImm>() || e.as<ir::UfCall>();
     if (leaf || !is_float(e.dtype()) || outputs.empty()) return e;
@@ -161,9 +162,18 @@ class ReductionSplitter {
       for (const Child& child : children_) read += ir::uses(e, child.k);
       return read > 1;
     };
-    if (worth_it && !ir::uses_any(e, outputs) && ir::uses(e, reduce.axis.var) && !of_pairs()) return define(e, "pre");
+    const bool in_common = !ir::uses_any(e, outputs) || (!dense && outputs_of_one(e, outputs) >= least_row);
+    if (worth_it && in_common && ir::uses(e, reduce.axis.var) && !of_pairs()) return define(e, "pre");
     if (const ir::Expr read = dense && !of_pairs() ? read_of_few(e) : ir::Expr()) return read;
     return ir::rebuild(*e.get(), [&](const ir::Expr& part) { return precompute(part, reduce, outputs); });
+  }
+
+  /// For how many of the outputs a value of `e` is the same.
+  double outputs_of_one(const ir::Expr& e, const Vector<ir::Expr>& outputs) const {
+    double count = 1;
+    for (const IndexVar& index : scope_)
+      if (ir::uses_any(index.var, outputs) && !ir::uses(e, index.var)) count *= double(index.dim.extent());
+    return count;
   }
 
   /// Whether `e` is an element of a tensor, at indices that cost nothing to find.
@@ -341,6 +351,8 @@ class ReductionSplitter {
                               ir::substitute(self(reduce.body), {{reduce.axis.var.get(), var}}));
     });
   }
+
+  static constexpr double least_row = 8;  // outputs, a vector of many CPUs: less is not worth a loop of its own
 
   const ra::Graph& graph_;
   const Definition& whole_;
