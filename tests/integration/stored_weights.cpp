@@ -253,6 +253,37 @@ TEST_CASE("with small whole numbers every storage gives what f32 gives, in machi
   }
 }
 
+TEST_CASE("pieces of a loop that is cut multiply their own sums by the scales", "[stored][equality]") {
+  const Tree tree(13);
+  for (const bool by_row : {false, true}) {  // a scale for all rows, or one for each
+    const Dim V("vocabulary"), D("rows", 5), E("columns", 8);
+    Model<Phrase> m("shifted", cortex::tree);
+    auto Emb = m.input<float>("Emb", V, D, E);
+    auto W = m.input<float>("W", D, E);
+    auto h = m.placeholder<float>("h", D, E);
+    auto body = m.compute("body", D, E, [&](auto n, auto i, auto j) {
+      return Emb(word(n), i, j) + sum(kids(n), [&](auto k) {
+               const auto above = select(i >= 1, h(k, max(i - 1, 0), j), 0.0f);
+               return (by_row ? W(i, j) : W(2, j)) * above;
+             });
+    });
+    const auto program = m.recursion_op(h, body);
+    auto reference = interpreted(program, Schedule::standard());
+    const Values values = values_for(reference.executable(), whole);
+    const auto root_of = [&](auto&& result) {
+      std::vector<float> state(5 * 8);
+      result.copy_root(0, h, state);
+      return state;
+    };
+    const std::vector<float> right = root_of(bind_all(reference, values)(tree.root));
+    for (const Schedule& schedule : {Schedule::standard(), Schedule{}.dynamic_batch(), Schedule{}}) {
+      INFO(by_row << ", " << to_string(schedule));
+      auto model = compile_here(program, schedule.store("W", DType::i8));
+      CHECK(same_bits(root_of(bind_all(model, values)(tree.root)), right));
+    }
+  }
+}
+
 TEST_CASE("with stored weights any number of workers gives the same bits", "[stored]") {
   const Tree tree(9);
   const auto program = linear_model(48);

@@ -45,9 +45,16 @@ class WeightNarrower {
     bool any = false;
     for (StoredWeight& w : weights_) any |= narrow(w);
     if (!any) return body;
-    find_sums(body);
     return ir::mutate_with(
         body,
+        [&](auto& self, const ir::Alloc& alloc) -> ir::Stmt {
+          Sum sum = sum_in(alloc);
+          if (!sum.store) return self.children(alloc);
+          sums_.push_back(std::move(sum));
+          const ir::Stmt result = self.children(alloc);
+          sums_.pop_back();
+          return result;
+        },
         [&](auto& self, const ir::Store& store) -> ir::Stmt {
           const Sum* sum = sum_of(store.buffer);
           return sum && sum->store == &store ? accumulate(self, store) : self.children(store);
@@ -62,7 +69,8 @@ class WeightNarrower {
  private:
   /// An accumulator whose terms all have the scales `scales`.
   struct Sum {
-    const ir::Store* store;  // of a term more
+    ir::Buffer accumulator;
+    const ir::Store* store = nullptr;  // of a term more; null: it is none
     Vector<ir::Expr> scales;
   };
 
@@ -148,33 +156,29 @@ class WeightNarrower {
 
   // ---- sums ----
 
-  /// Accumulators that start at 0 and take one term after the other in one place, whose factors have scales that are
-  /// the same wherever the accumulator is there.
-  void find_sums(const ir::Stmt& body) {
-    ir::visit_with(body, [&](const ir::Alloc& alloc) {
-      if (!alloc.buffer->dims.empty()) return;
-      Vector<const ir::Store*> stores;
-      PointerSet bound;
-      ir::visit_with(
-          alloc.body, [&](const ir::For& loop) { bound.insert(loop.var.get()); },
-          [&](const ir::LetStmt& let) { bound.insert(let.var.get()); },
-          [&](const ir::Store& s) {
-            if (s.buffer == alloc.buffer) stores.push_back(&s);
-          });
-      if (stores.size() != 2) return;
-      const auto* zero = stores[0]->value.as<ir::FloatImm>();
-      const auto* term = stores[1]->value.as<ir::Fma>();
-      if (!zero || zero->value != 0 || !term || !reads(term->c, alloc.buffer)) return;
-      Sum sum{stores[1], {}};
-      collect_scales(term->a, sum.scales);
-      collect_scales(term->b, sum.scales);
-      bool same = !sum.scales.empty();
-      for (const ir::Expr& scale : sum.scales)
-        ir::visit_with(scale, [&](const ir::Var& var) { same &= !bound.contains(&var); });
-      if (!same) return;
-      sum_numbers_.emplace(alloc.buffer.id(), sums_.size());
-      sums_.push_back(std::move(sum));
-    });
+  /// The accumulator that `alloc` is, if it starts at 0 and takes one term after the other in one place, whose factors
+  /// have scales that are the same wherever it is there. Pieces of a loop have one buffer, and a sum each.
+  Sum sum_in(const ir::Alloc& alloc) const {
+    if (!alloc.buffer->dims.empty()) return {};
+    Vector<const ir::Store*> stores;
+    PointerSet bound;
+    ir::visit_with(
+        alloc.body, [&](const ir::For& loop) { bound.insert(loop.var.get()); },
+        [&](const ir::LetStmt& let) { bound.insert(let.var.get()); },
+        [&](const ir::Store& s) {
+          if (s.buffer == alloc.buffer) stores.push_back(&s);
+        });
+    if (stores.size() != 2) return {};
+    const auto* zero = stores[0]->value.as<ir::FloatImm>();
+    const auto* term = stores[1]->value.as<ir::Fma>();
+    if (!zero || zero->value != 0 || !term || !reads(term->c, alloc.buffer)) return {};
+    Sum sum{alloc.buffer, stores[1], {}};
+    collect_scales(term->a, sum.scales);
+    collect_scales(term->b, sum.scales);
+    bool same = !sum.scales.empty();
+    for (const ir::Expr& scale : sum.scales)
+      ir::visit_with(scale, [&](const ir::Var& var) { same &= !bound.contains(&var); });
+    return same ? sum : Sum();
   }
 
   static bool reads(const ir::Expr& e, const ir::Buffer& buffer) {
@@ -190,8 +194,9 @@ class WeightNarrower {
   }
 
   const Sum* sum_of(const ir::Buffer& buffer) const {
-    const auto found = sum_numbers_.find(buffer.id());
-    return found == sum_numbers_.end() ? nullptr : &sums_[found->second];
+    for (const Sum& sum : sums_)
+      if (sum.accumulator == buffer) return &sum;
+    return nullptr;
   }
 
   template <class Self>
@@ -235,8 +240,7 @@ class WeightNarrower {
   const Schedule& schedule_;
   PointerSet summed_;  // variables that sums run over
   Vector<StoredWeight> weights_;
-  Vector<Sum> sums_;
-  PointerMap<std::size_t> sum_numbers_;
+  Vector<Sum> sums_;  // around the place
 };
 
 }  // namespace detail
