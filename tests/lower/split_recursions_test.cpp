@@ -151,6 +151,21 @@ TEST_CASE("states that need each other stay together, as do those that split no 
   }
 }
 
+TEST_CASE("states that need each other by way of others stay together", "[lower][recursions]") {
+  Cell m;
+  auto U = m.matrix("U"), W = m.matrix("W"), V = m.matrix("V");
+  auto a = m.state("a"), b = m.state("b"), c = m.state("c");
+  const auto body = [&](const char* name, auto matrix, auto of) {
+    return m.compute(name, m.H, [&](auto n, auto i) {
+      return tanh(m.Emb(word(n), i) + sum(kids(n), [&](auto k) { return times(m.H, matrix, of)(k, i); }));
+    });
+  };
+  auto a_body = body("a_body", U, b), b_body = body("b_body", W, c), c_body = body("c_body", V, a);
+  const auto program = m.recursion_op(a, a_body, b, b_body, c, c_body);
+  CHECK(recursions(program) == "a:0 b:0 c:0 ");
+  check_at_every_node(program);
+}
+
 TEST_CASE("a product with what a recursion computes is made for all nodes after it", "[lower][recursions]") {
   Cell m;
   auto W = m.matrix("W"), U = m.matrix("U");
