@@ -173,7 +173,7 @@ TEST_CASE("what multiplies a vector of the node stays beside it where a weight g
   });
   const std::string text = lowered(graph);
   INFO(text);
-  CHECK(sums_of(text, {"_of_weights[", "r["}) == 0);
+  CHECK(sums_of(text, {"_of_weights[", "_pre["}) == 1);
   CHECK(lowered_difference(graph) == "");
 }
 

@@ -222,6 +222,7 @@ TEST_CASE("a mask of a weight's own elements stays with the products", "[lower]"
     return sum(H, [&](auto j) { return select(j <= i, W(i, j) * h(before(n), j), 0.0F); });
   });
   CHECK_THAT(text, Catch::Contains("select(") && !Catch::Contains("_pre"));
+  CHECK_THAT(text, !Catch::Contains("fma(W["));  // as a factor of a choice among what it multiplies
 }
 
 TEST_CASE("what lies beyond the edges is 0 in either place of a choice", "[lower]") {
