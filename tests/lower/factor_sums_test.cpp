@@ -35,7 +35,7 @@ struct Factored : odd::Odd {
   }
 };
 
-std::string lowered(const ra::Graph& graph) { return ir::print(lower::lower(graph, Schedule{}.dynamic_batch()).body); }
+std::string lowered(const ra::Graph& graph) { return ir::print(lower::lower(graph, Schedule{}.dynamic_batch())); }
 
 /// How often a line of a sum holds all of these.
 int sums_of(const std::string& text, const std::vector<std::string>& parts) {
