@@ -12,7 +12,7 @@
 
 namespace cortex::test {
 
-/// A node with every way to reach children that the models below use. `first` and `second` are the first two of `kids`.
+/// A node with every way to reach children that random models use. `first` and `second` are the first two of `kids`.
 struct Vertex {
   int word = 0;
   const Vertex* first = nullptr;

@@ -1,7 +1,6 @@
 // Random models for differential tests, reproducible from a seed.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -70,13 +69,11 @@ struct GraphCase {
       for (const ra::State& state : graph.states)
         if (reads[std::size_t(state.placeholder)]) needed[std::size_t(state.recursion)] = true;
     }
-    decltype(graph.states) ordered;
-    for (const bool result : {true, false}) {
-      for (std::size_t s = 0; s < listed.size(); ++s)
-        if (listed[s] == result) ordered.push_back(graph.states[s]);
-      if (result) graph.results = int(ordered.size());
-    }
-    graph.states = std::move(ordered);
+    decltype(graph.states) results, others;
+    for (std::size_t s = 0; s < listed.size(); ++s) (listed[s] ? results : others).push_back(graph.states[s]);
+    graph.results = int(results.size());
+    graph.states = std::move(results);
+    for (const ra::State& state : others) graph.states.push_back(state);
   }
 
   /// `bind(name, values)` for each weight, of its own type.
