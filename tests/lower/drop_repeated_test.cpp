@@ -149,7 +149,7 @@ TEST_CASE("what is the same for all leaves has rows where a later recursion read
     recursions.push_back({ra::Direction::none, {y}, {}, 0});
     recursions[1].versions.push_back(
         {lower::Part::all, {define(y, node, i, read_later ? zero : ir::Load::make(h, {node, i}))}, -1, 1, {}});
-    const lower::Placement placement = lower::hoist(std::move(recursions), true);
+    const lower::Placement placement = lower::hoist(std::move(recursions), lower::Ahead::at_once);
     int rows = 0;
     for (const lower::Version& version : placement.passes[0].recursion)
       for (const lower::Definition& d : version.definitions) rows += d.buffer == zeros;

@@ -57,7 +57,7 @@ TEST_CASE("a bilinear form makes the product with the matrix first, however it i
 }
 
 TEST_CASE("a matrix that is a sum of few with a node's weights is not made for each node", "[lower][equality]") {
-  enum Form { matrix_first, products_first, of_own_node };
+  enum Form { matrix_first, products_first, of_own_node, beside_a_score };
   const auto graph_of = [](Form form) {
     OneState m;
     const Dim F("few", 3);
@@ -67,6 +67,10 @@ TEST_CASE("a matrix that is a sum of few with a node's weights is not made for e
       const auto matrix = [&](auto& node, auto& j) {
         return m.dot(F, [&](auto& f) { return weighed(node, f) * m.at(T, {f, i[0], j}); });
       };
+      const ir::Expr score = m.dot(m.H, [&](auto& j) { return m.emb(n, j) * m.sum_of_kids(n, j); });
+      if (form == beside_a_score)
+        return tanh_of(m.dot(m.H, [&](auto& j) { return matrix(n, j) * (score * m.sum_of_kids(n, j)); }) +
+                       m.emb(n, i[0]));
       if (form == of_own_node)
         return tanh_of(m.dot(m.H, [&](auto& j) { return matrix(n, j) * m.sum_of_kids(n, j); }) + m.emb(n, i[0]));
       return tanh_of(m.emb(n, i[0]) + m.over_kids(n, [&](auto kid) {
@@ -78,7 +82,7 @@ TEST_CASE("a matrix that is a sum of few with a node's weights is not made for e
     });
     return m.with(body);
   };
-  for (const Form form : {matrix_first, products_first, of_own_node})
+  for (const Form form : {matrix_first, products_first, of_own_node, beside_a_score})
     for (const Schedule& schedule : {apart, together}) {
       const ra::Graph graph = graph_of(form);
       const std::string text = lowered(graph, schedule);

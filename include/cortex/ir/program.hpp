@@ -80,6 +80,13 @@ inline int index_of(const Program& program, const Buffer& buffer) {
   return -1;
 }
 
+/// Whether `buffer` is a state whose rows are large and that no call gives out: they may serve several nodes, one after
+/// the other.
+inline bool may_share_rows(const Program& program, const Buffer& buffer) {
+  return buffer->role == Role::state && program.results >= 0 && has_large_rows(*buffer) &&
+         index_of(program, buffer) >= program.results;
+}
+
 /// The integers that role-index buffer `counts` holds, by position: what the linearizer counts, and per container
 /// the number of edges is in its offsets; then where the ranges of a piece's nodes begin and how long they are, in the
 /// order of `NodeRange`. Generated code and `runtime/` read this one list.

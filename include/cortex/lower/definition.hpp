@@ -88,6 +88,11 @@ inline bool same_values(const Definition& a, const Definition& b) {
   return same(a.guard, b.guard) && same(a.body, b.body);
 }
 
+/// Whether two definitions of nodes compute the same into the same buffer.
+inline bool same_definition(const Definition& a, const Definition& b) {
+  return a.buffer == b.buffer && !a.child && same_values(a, b);
+}
+
 inline Vector<ir::Expr> vars_of(const Vector<IndexVar>& indices) {
   Vector<ir::Expr> vars;
   for (const IndexVar& index : indices) vars.push_back(index.var);

@@ -18,11 +18,6 @@ namespace cortex::lower {
 
 namespace detail {
 
-/// Whether two definitions of nodes compute the same into the same buffer.
-inline bool same_definition(const Definition& a, const Definition& b) {
-  return a.buffer == b.buffer && !a.child && same_values(a, b);
-}
-
 /// Whether a version has rows of what `d` defines: computes it, and not the same for all of its nodes.
 inline bool has_rows(const Version& version, const Definition& d) {
   PointerSet same;  // for all nodes

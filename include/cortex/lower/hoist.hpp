@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -12,9 +13,13 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/equal.hpp"
 #include "cortex/ir/program.hpp"
-#include "cortex/lower/drop_repeated.hpp"
+#include "cortex/lower/definition.hpp"
 
 namespace cortex::lower {
+
+/// What leaves and inner nodes multiply alike ahead of the recursion: at once, which is less code, or each for itself,
+/// where leaves go on with the sums in registers.
+enum class Ahead : std::uint8_t { at_once, apart };
 
 /// The definitions by where they are evaluated.
 struct Placement {
@@ -348,9 +353,8 @@ inline Vector<PointerSet> read_after_each(const Vector<Recursion>& recursions) {
 }
 
 /// Sorts the definitions of one recursion. Leaves have no recursion to leave, so only what they share with the inner
-/// nodes moves, or among each other. `read_later`: the tensors that later recursions read. `together`: sums of what
-/// leaves and inner nodes compute alike are made for both at once.
-inline Placement::Pass hoist_one(Recursion recursion, const PointerSet& read_later, bool together, ir::Listed& listed) {
+/// nodes moves, or among each other. `read_later`: the tensors that later recursions read.
+inline Placement::Pass hoist_one(Recursion recursion, const PointerSet& read_later, Ahead ahead, ir::Listed& listed) {
   Placement::Pass result{recursion.direction, {}, {}, recursion.unrolled};
   Vector<Version>& versions = recursion.versions;
   if (recursion.direction == ra::Direction::up || recursion.direction == ra::Direction::down) {
@@ -363,7 +367,7 @@ inline Placement::Pass hoist_one(Recursion recursion, const PointerSet& read_lat
       Version here{part, {}, -1, {}};
       Version taken{part, take_ahead(versions_of(versions, part, read_later), recursion.states), -1, {}};
       for (Version* other : leaves)
-        if (together) share_tensors(taken, *other, read_later);
+        if (ahead == Ahead::at_once) share_tensors(taken, *other, read_later);
       for (Definition& d : taken.definitions) {
         const auto is_same = [&](const Definition& o) { return same_definition(d, o); };
         const bool shared = !leaves.empty() && all_of(leaves, [&](const Version* other) {
@@ -385,8 +389,8 @@ inline Placement::Pass hoist_one(Recursion recursion, const PointerSet& read_lat
 
 }  // namespace detail
 
-/// Sorts the definitions by stage. `together`: as above.
-inline Placement hoist(Vector<Recursion> recursions, bool together) {
+/// Sorts the definitions by stage.
+inline Placement hoist(Vector<Recursion> recursions, Ahead ahead) {
   Placement result;
   // Each version apart: what depends on the node among inner nodes may be the same for all leaves. What is left has
   // rows for nodes, which later recursions may read.
@@ -394,7 +398,7 @@ inline Placement hoist(Vector<Recursion> recursions, bool together) {
   for (std::size_t r = 0; r < recursions.size(); ++r)
     for (Version& version : recursions[r].versions) detail::NodeFreer(result.once, read_later[r]).run(version);
   for (std::size_t r = 0; r < recursions.size(); ++r)
-    result.passes.push_back(detail::hoist_one(std::move(recursions[r]), read_later[r], together, result.listed));
+    result.passes.push_back(detail::hoist_one(std::move(recursions[r]), read_later[r], ahead, result.listed));
   return result;
 }
 

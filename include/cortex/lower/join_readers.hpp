@@ -197,15 +197,15 @@ class ReaderMover {
 
 }  // namespace detail
 
-/// Moves what reads states that are large, of recursions upwards, and no results. Where the recursion is cut, nothing
+/// Moves what reads states of recursions upwards whose rows nodes may share. Where the recursion is cut, nothing
 /// may come behind the place.
 inline void join_readers(Vector<Recursion>& recursions, const ra::Graph& graph, const Schedule& schedule) {
-  if (graph.results < 0 || !schedule.refactored.empty()) return;
-  for (std::size_t s = std::size_t(graph.results); s < graph.states.size(); ++s) {
-    const ir::Buffer& state = graph.ops[std::size_t(graph.states[s].placeholder)].buffer;
+  if (!schedule.refactored.empty()) return;
+  for (std::size_t s = 0; s < graph.states.size(); ++s) {
     const std::size_t r = std::size_t(graph.states[s].recursion);
     const bool up = recursions[r].direction == ra::Direction::up && !recursions[r].unrolled;
-    if (up && ir::has_large_rows(*state)) detail::ReaderMover(recursions, r, state).run();
+    if (!up || !ra::may_share_rows(graph, s)) continue;
+    detail::ReaderMover(recursions, r, graph.ops[std::size_t(graph.states[s].placeholder)].buffer).run();
   }
 }
 

@@ -1,7 +1,6 @@
 // From the operator graph and its schedule to the ILIR (paper section 4).
 #pragma once
 
-#include <cstdint>
 #include <utility>
 
 #include "cortex/base/vector.hpp"
@@ -57,10 +56,6 @@ inline ir::Program program_of(const ra::Graph& graph, const Schedule& schedule, 
   return program;
 }
 
-/// What leaves and inner nodes multiply alike ahead of the recursion: at once, which is less code, or each for itself,
-/// where leaves go on with the sums in registers.
-enum class Ahead : std::uint8_t { at_once, apart };
-
 /// The ILIR of a graph under `schedule`, at level `loops`: every temporary explicit, one row per node. The list of
 /// steps:
 inline ir::Program lower(const ra::Graph& written, const Schedule& schedule, Ahead ahead = Ahead::at_once) {
@@ -80,7 +75,7 @@ inline ir::Program lower(const ra::Graph& written, const Schedule& schedule, Ahe
   refactor(recursions, graph, schedule);                   // S4: the back edge moves to a contraction
   sort_by_matrix(recursions, schedule, questions);         // L3: products with a matrix that some nodes have in common
   // L5, O3: what does not depend on the recursion leaves it
-  const Placement placement = hoist(std::move(recursions), ahead == Ahead::at_once);
+  const Placement placement = hoist(std::move(recursions), ahead);
   const ir::Stmt body = emit_loops(placement, schedule.batched, questions);  // L2: loops over nodes or batches
   return program_of(graph, schedule, questions, placement.listed, body);
 }

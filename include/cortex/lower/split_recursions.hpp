@@ -37,9 +37,10 @@ class RecursionSplitter {
     look_at_operators();
     for (const int s : own_) waits_for_.push_back(made_of_[body_of(s)]);
     wait_for_what_these_wait_for();
-    for (std::size_t s = 0; s < own_.size(); ++s)  // so that they stay together
+    for (std::size_t s = 0; s < own_.size(); ++s)  // so that they stay together: no later recursion may read such rows
       for (std::size_t reader = 0; reader < own_.size(); ++reader)
-        if (shares_rows(own_[s]) && (waits_for_[reader] & bit(s))) waits_for_[s] |= bit(reader);
+        if (ra::may_share_rows(graph, std::size_t(own_[s])) && (waits_for_[reader] & bit(s)))
+          waits_for_[s] |= bit(reader);
     wait_for_what_these_wait_for();
   }
 
@@ -83,12 +84,6 @@ class RecursionSplitter {
     for (std::size_t over = 0; over < own_.size(); ++over)
       for (States& waits : waits_for_)
         if (waits & bit(over)) waits |= waits_for_[over];
-  }
-
-  /// Whether the state's rows may serve several nodes, one after the other, if no later recursion reads them.
-  bool shares_rows(int state) const {
-    const ra::Op& placeholder = graph_.ops[std::size_t(graph_.states[std::size_t(state)].placeholder)];
-    return graph_.results >= 0 && state >= graph_.results && ir::has_large_rows(*placeholder.buffer);
   }
 
   void look_at_operators() {

@@ -19,19 +19,13 @@
 
 namespace cortex::pass {
 
-/// Whether `buffer` is a state that no call gives out, whose rows are so large that tables of them would be, too.
-inline bool is_recyclable(const ir::Program& program, const ir::Buffer& buffer) {
-  return buffer->role == ir::Role::state && program.results >= 0 && ir::has_large_rows(*buffer) &&
-         ir::index_of(program, buffer) >= program.results;
-}
-
 namespace detail {
 
 class RecyclableStates {
  public:
   explicit RecyclableStates(const ir::Program& program) {
     for (const ir::Buffer& buffer : program.buffers)
-      if (is_recyclable(program, buffer)) loop_of_.emplace(buffer.id(), nullptr);
+      if (ir::may_share_rows(program, buffer)) loop_of_.emplace(buffer.id(), nullptr);
     if (!loop_of_.empty()) walk(program.body, nullptr);
   }
 

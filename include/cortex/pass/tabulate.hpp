@@ -153,7 +153,7 @@ class Tabulator {
     found.accesses = schedule::accesses_of(nest.inner);
     found.fits = found.top && !nest.guard && over_rows(found);
     for (const schedule::Access& access : found.accesses)
-      found.fits &= at_own_row(found, access) && !(access.write && is_recyclable(program_, access.buffer));
+      found.fits &= at_own_row(found, access) && !(access.write && ir::may_share_rows(program_, access.buffer));
     ir::visit_with(
         nest.inner,
         [&](const ir::UfCall& call) {

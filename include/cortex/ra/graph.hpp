@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -104,6 +105,12 @@ inline int num_recursions(const Graph& graph) {
   int count = 0;
   for (const State& state : graph.states) count = std::max(count, state.recursion + 1);
   return count;
+}
+
+/// Whether a state's rows are large and no call gives them out: they may serve several nodes, one after the other.
+inline bool may_share_rows(const Graph& graph, std::size_t state) {
+  const Op& placeholder = graph.ops[std::size_t(graph.states[state].placeholder)];
+  return graph.results >= 0 && state >= std::size_t(graph.results) && ir::has_large_rows(*placeholder.buffer);
 }
 
 /// The state that operator `placeholder` stands for, or -1.

@@ -79,12 +79,8 @@ class NestTiler {
       });
     }
     Nest result = nest_;
-    result.inner = columns(1);
-    result.loops.pop_back();
-    if (!result.loops.empty()) {
-      result.inner = several_outputs(result.loops.back(), result.inner, 1);
-      result.loops.pop_back();
-    }
+    result.inner = outer_loops(columns(1), 1);
+    result.loops.clear();
     return build_nest(result);
   }
 
