@@ -230,6 +230,25 @@ TEST_CASE("a ramp is one vector access, a broadcast one scalar access, another v
   CHECK(count(text_of(program({w, a}, set(a, steps, at(w, wide(imm(0)))))), "store float") == 16);
 }
 
+TEST_CASE("places that lie equally far apart are constants away from the first", "[llvm_text]") {
+  const Buffer a = buffer("a"), w = buffer("w", Role::weight), u = buffer("u", Role::weight);
+  const Expr i = Var::make("i"), lanes = Cast::make(DType::i64, wide(imm(0)));
+  const Expr places = Binary::make(BinaryOp::add, Broadcast::make(Cast::make(DType::i64, i * 4), 16),
+                                   Binary::make(BinaryOp::mul, lanes, constant(17, {DType::i64, 16})));
+  const auto in_loop = [&](const Stmt& body) {
+    return text_of(program({w, u, a}, For::make(i, rows, imm(4), ForKind::serial, body)));
+  };
+  for (const std::string& text :
+       {in_loop(set(a, wide(imm(0)), at(w, places))), in_loop(set(a, places, at(w, wide(imm(0)))))}) {
+    CHECK(count(text, "load float") + count(text, "store float") == 16);
+    for (int lane = 1; lane < 16; ++lane) CHECK(count(text, ", i64 " + std::to_string(17 * lane) + "\n") == 1);
+    CHECK(count(text, "= mul") == 1);  // of the first place
+  }
+  const Expr test = Broadcast::make(Binary::make(BinaryOp::eq, call(UfKind::worker, "worker"), imm(0)), 16);
+  const std::string either = in_loop(set(a, wide(imm(0)), Select::make(test, at(w, places), at(u, places))));
+  CHECK(count(either, "load float") == 32);
+}
+
 TEST_CASE("a choice of two elements is one load from the chosen address", "[llvm_text]") {
   const Buffer a = buffer("a"), w = buffer("w", Role::weight), u = buffer("u", Role::weight);
   const Expr first = Binary::make(BinaryOp::eq, call(UfKind::worker, "worker"), imm(0)), i = Var::make("i");

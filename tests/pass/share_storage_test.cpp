@@ -177,5 +177,5 @@ TEST_CASE("the larger row decides, and flattened programs know one buffer", "[pa
   CHECK(program.buffers[2]->stored_in == program.buffers[3]);
   const ir::Program flat = pass::flatten_storage(program);
   REQUIRE(flat.buffers.size() == 3);
-  CHECK(flat.buffers[2]->layout.row_size == 40 * 16);
+  CHECK(flat.buffers[2]->layout.row_size == 40 * 4);
 }

@@ -1,7 +1,9 @@
 // Matrices that nodes have lie the way that loops over results walk along, and users see them as the model has them.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "support/compile.hpp"
@@ -125,19 +127,100 @@ TEST_CASE("a matrix that is stored otherwise than element by element stays", "[p
   CHECK(lowered.body.same_as(before));
 }
 
-TEST_CASE("the first state stays, since users look at it where it is", "[pass]") {
-  Dim V{"vocabulary"}, H{"hidden", 8};
-  Model<Word> m("matrix_first", cortex::tree);
-  auto Emb = m.input<float>("Emb", V, H, H);
-  auto M = m.placeholder<float>("M", H, H);
-  auto leaf = m.compute("leaf", H, H, [&](auto n, auto i, auto j) { return Emb(word(n), i, j); });
-  auto ones = m.compute("ones", H, [&](auto n, auto i) { return sum(H, [&](auto j) { return M(left(n), i, j); }); });
-  auto inner = m.compute("inner", H, H, [&](auto n, auto i, auto j) { return ones(n, i) * M(right(n), i, j); });
-  const auto program = m.recursion_op(M, m.if_then_else(
+TEST_CASE("the first state stays where users have views of it", "[pass]") {
+  for (const auto& [columns, stays] : {std::pair(16, true), {8, false}, {17, false}}) {  // of 64 bytes
+    Dim V{"vocabulary"}, H{"rows", 16}, C{"columns", columns};
+    Model<Word> m("matrix_first", cortex::tree);
+    auto Emb = m.input<float>("Emb", V, H, C);
+    auto M = m.placeholder<float>("M", H, C);
+    auto leaf = m.compute("leaf", H, C, [&](auto n, auto i, auto j) { return Emb(word(n), i, j); });
+    auto ones = m.compute("ones", H, [&](auto n, auto i) { return sum(C, [&](auto j) { return M(left(n), i, j); }); });
+    auto inner = m.compute("inner", H, C, [&](auto n, auto i, auto j) { return ones(n, i) * M(right(n), i, j); });
+    const auto program = m.recursion_op(M, m.if_then_else(
+                                               "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+    ir::Program lowered = lower::lower(program.graph(), Schedule::standard());
+    const ir::Stmt before = lowered.body;
+    pass::transpose_matrices(lowered, 1);
+    CHECK(lowered.body.same_as(before) == stays);
+  }
+}
+
+namespace {
+
+/// Vectors in few dimensions: h = tanh(W h_left + h_right).
+auto short_rows(int rows, int columns) {
+  Dim V{"vocabulary"}, H{"hidden", rows}, C{"space", columns};
+  Model<Word> m("vectors", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H, C);
+  auto W = m.input<float>("W", H, H);
+  auto h = m.placeholder<float>("h", H, C);
+  auto inner = m.compute("inner", H, C, [&](auto n, auto i, auto c) {
+    return tanh(sum(H, [&](auto j) { return W(i, j) * h(left(n), j, c); }) + h(right(n), i, c));
+  });
+  auto leaf = m.compute("leaf", H, C, [&](auto n, auto i, auto c) { return Emb(word(n), i, c); });
+  return m.recursion_op(h, m.if_then_else(
+                               "body", [](auto n) { return is_leaf(n); }, leaf, inner));
+}
+
+}  // namespace
+
+TEST_CASE("rows that are shorter than a vector become columns", "[pass]") {
+  for (const auto& [rows, columns, lanes, turns] : {std::tuple(20, 3, 4, true),
+                                                    {20, 3, 2, false},
+                                                    {20, 7, 8, true},
+                                                    {20, 8, 8, false},
+                                                    {3, 2, 4, true},
+                                                    {2, 3, 4, false}}) {
+    CAPTURE(rows, columns, lanes);
+    ir::Program program = lower::lower(short_rows(rows, columns).graph(), Schedule::standard());
+    pass::transpose_matrices(program, lanes);
+    const std::string turned = "h[d_node,space=" + std::to_string(columns) + ",hidden=" + std::to_string(rows) + "]";
+    CHECK((count(ir::print(program), turned) > 0) == turns);
+  }
+}
+
+TEST_CASE("results have rows that are shorter than a vector as the model has them", "[pass]") {
+  constexpr int H = 21, C = 3;
+  const auto Emb = uniform(4 * H * C, 1, 1), W = uniform(H * H, 0.3f, 2);
+  const Word a{0}, b{1}, c{2}, d{3}, ab{-1, &a, &b}, cd{-1, &c, &d}, root{-1, &ab, &cd};
+  const auto run = [&](const Schedule& schedule, const Target& target) {
+    auto model = compile(short_rows(H, C), schedule, CompileOptions{}.on(target));
+    model.bind("Emb", Emb).bind("W", W);
+    const auto result = model(root);
+    std::vector<float> all;
+    for (const Word* node : {&a, &ab, &cd, &root}) {
+      std::vector<float> one(H * C);
+      result.copy_node(node, "h", std::span(one));
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+  };
+  const std::vector<float> expected = run(Schedule{}, Target::interpreter());
+  CHECK(std::equal(Emb.begin(), Emb.begin() + H * C, expected.begin()));
+  for (const Schedule& schedule : {Schedule::standard(), Schedule::standard().workers(2)}) {
+    const std::vector<float> values = run(schedule, best_target());
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(values[i] == Approx(expected[i]).margin(1e-5));
+  }
+}
+
+TEST_CASE("rows that are shorter than a vector stay where lanes are of what is summed up", "[pass]") {
+  // Scores of two keys: sums over the width of each query, which lies side by side.
+  Dim V{"vocabulary"}, Q{"queries", 16}, K{"keys", 2}, D{"width", 16};
+  Model<Word> m("scores", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, Q, D), Key = m.input<float>("Key", V, K, D);
+  auto h = m.placeholder<float>("h", Q, D);
+  auto score = m.compute("score", Q, K, [&](auto n, auto q, auto k) {
+    return sum(D, [&](auto d) { return h(left(n), q, d) * Key(word(n), k, d); });
+  });
+  auto inner = m.compute("inner", Q, D, [&](auto n, auto q, auto d) {
+    return sum(K, [&](auto k) { return score(n, q, k) * Key(word(n), k, d); }) + h(right(n), q, d);
+  });
+  auto leaf = m.compute("leaf", Q, D, [&](auto n, auto q, auto d) { return Emb(word(n), q, d); });
+  const auto program = m.recursion_op(h, m.if_then_else(
                                              "body", [](auto n) { return is_leaf(n); }, leaf, inner));
   ir::Program lowered = lower::lower(program.graph(), Schedule::standard());
   const ir::Stmt before = lowered.body;
-  pass::transpose_matrices(lowered, 1);
+  pass::transpose_matrices(lowered, 8);
   CHECK(lowered.body.same_as(before));
 }
 

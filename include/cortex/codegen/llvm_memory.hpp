@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "cortex/base/vector.hpp"
 #include "cortex/codegen/llvm_ops.hpp"
 #include "cortex/codegen/memo.hpp"
+#include "cortex/ir/build.hpp"
 #include "cortex/ir/program.hpp"
 
 namespace cortex::codegen {
@@ -105,11 +107,9 @@ class LlvmMemory {
     if (index.as<ir::Broadcast>()) return ops_.splat(load_at(place, {buffer->dtype, 1}, at), type);
     if (index.as<ir::Ramp>()) return load_at(place, type, at);
     std::string result = "poison";
-    for (int i = 0; i < type.lanes; ++i) {
-      const std::string one =
-          load_at(place, {buffer->dtype, 1}, gep(place, {index.dtype(), 1}, ops_.lane(offset, index.type(), i)));
-      result = ops_.with_lane(result, type, i, one);
-    }
+    for (int i = 0; i < type.lanes; ++i)
+      result =
+          ops_.with_lane(result, type, i, load_at(place, {buffer->dtype, 1}, address_of_lane(place, index, offset, i)));
     return result;
   }
 
@@ -154,7 +154,7 @@ class LlvmMemory {
                       ops_.lane(operand, stored, stored.lanes - 1));
     for (int i = 0; i < stored.lanes; ++i) {
       const std::string one = ops_.lane(operand, stored, i);
-      store_at(place, {type.dtype, 1}, gep(place, {index.dtype(), 1}, ops_.lane(offset, index.type(), i)), one);
+      store_at(place, {type.dtype, 1}, address_of_lane(place, index, offset, i), one);
     }
   }
 
@@ -173,11 +173,26 @@ class LlvmMemory {
     return text;
   }
 
-  /// The expression whose value `load` and `store` want as `offset`: a ramp's base alone, a broadcast's scalar.
+  /// The expression whose value `load` and `store` want as `offset`: a ramp's base alone, a broadcast's scalar, the
+  /// first of places that lie equally far apart.
   static const ir::Expr& offset_of(const ir::Expr& index) {
     if (const auto* ramp = index.as<ir::Ramp>()) return ramp->base;
     if (const auto* same = index.as<ir::Broadcast>()) return same->value;
+    if (step_of(index)) return index.as<ir::Binary>()->a.as<ir::Broadcast>()->value;
     return index;
+  }
+
+  /// How far each lane's place lies behind that of the lane before, in an index as `flatten_storage` makes it, of a
+  /// scalar for all lanes and of lanes times a number; nothing in any other.
+  static std::optional<std::int64_t> step_of(const ir::Expr& index) {
+    const auto* sum = index.as<ir::Binary>();
+    if (!sum || sum->op != ir::BinaryOp::add || !sum->a.as<ir::Broadcast>()) return std::nullopt;
+    const auto* product = sum->b.as<ir::Binary>();
+    if (!product || product->op != ir::BinaryOp::mul) return std::nullopt;
+    const auto* cast = product->a.as<ir::Cast>();
+    const auto* lanes = (cast ? cast->a : product->a).as<ir::Ramp>();
+    const auto* number = product->b.as<ir::Broadcast>();
+    return lanes && number && ir::as_int(lanes->base) == 0 ? ir::as_int(number->value) : std::nullopt;
   }
 
  private:
@@ -235,6 +250,14 @@ class LlvmMemory {
     if (offset == "0") return place.pointer;
     return ops_.value("getelementptr ", bounds == Bounds::inside ? "inbounds " : "", place.element, ", ptr ",
                       place.pointer, ", ", llvm_type(index), " ", offset);
+  }
+
+  /// A lane's address in a gather or its reverse.
+  std::string address_of_lane(const Place& place, const ir::Expr& index, const std::string& offset, int lane) {
+    const auto step = step_of(index);
+    if (!step) return gep(place, {index.dtype(), 1}, ops_.lane(offset, index.type(), lane));
+    const Place first{gep(place, {DType::i64, 1}, offset), place.element, place.lanes, "", "", -1};
+    return gep(first, {DType::i64, 1}, std::to_string(*step * lane));
   }
 
   /// The first or only element's address; for a gather there is none.

@@ -470,8 +470,8 @@ class LlvmTextPrinter {
                        a.indices.size() == 1 && b.indices.size() == 1 && test.lanes() == 1;
     if (!plain || a.indices[0]->kind == ir::ExprKind::broadcast) return {};
     const ir::Expr &at_a = LlvmMemory::offset_of(a.indices[0]), &at_b = LlvmMemory::offset_of(b.indices[0]);
-    const bool consecutive = bool(a.indices[0].as<ir::Ramp>()) == bool(b.indices[0].as<ir::Ramp>());
-    if (!consecutive || at_a.lanes() > 1 || at_b.lanes() > 1) return {};
+    const auto is_gather = [](const ir::Expr& index) { return index.lanes() > 1 && !index.as<ir::Ramp>(); };
+    if (is_gather(a.indices[0]) || is_gather(b.indices[0])) return {};
     Vector<ir::Expr> own_a = terms_of(at_a), own_b = terms_of(at_b), common;
     erase_where(own_a, [&](const ir::Expr& term) {
       const auto other =

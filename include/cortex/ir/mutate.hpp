@@ -426,6 +426,13 @@ bool uses(const Handle& root, const Expr& var) {
   return found;
 }
 
+/// Whether `e` asks something of the structure, such as a node's field or its children.
+inline bool asks_structure(const Expr& e) {
+  bool found = false;
+  visit_with(e, [&](const UfCall&) { found = true; });
+  return found;
+}
+
 inline bool has_barrier(const Stmt& stmt) {
   bool found = false;
   visit_with(stmt, [&](const Barrier&) { found = true; });

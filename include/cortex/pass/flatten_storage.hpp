@@ -137,6 +137,9 @@ class Flattener {
       else if (part.scalar && (!part.lanes || axis.stride == 1)) {
         add(scalar, part.scalar, axis.stride);
         if (part.lanes) ramp_lanes = index.lanes();
+      } else if (ramp && axis.divisor == 1 && axis.modulus == 0) {  // from one lane to the next it is as far everywhere
+        add(scalar, ramp->base, axis.stride);
+        add(vector, ir::Ramp::make(ir::imm(0), index.lanes()), axis.stride);
       } else
         add(vector, part_of(axis, index), axis.stride);
     }

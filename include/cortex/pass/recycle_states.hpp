@@ -74,11 +74,7 @@ class RecyclableStates {
     switch (call.uf.kind) {
       case K::batch_node:
       case K::internal_batch_node:
-      case K::part_node: {
-        bool from_last = false;
-        ir::visit_with(call.args[0], [&](const ir::UfCall&) { from_last = true; });
-        return !from_last;
-      }
+      case K::part_node: return !ir::asks_structure(call.args[0]);
       case K::sequence_node:
       case K::internal_sequence_node: return true;
       default: return false;

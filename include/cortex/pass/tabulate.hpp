@@ -207,10 +207,7 @@ class Tabulator {
   /// The index of a weight: a field as it is, or nothing of the node.
   static void bound(Found& found, const ir::Load& load, int dim) {
     const ir::Expr& index = load.indices[std::size_t(dim)];
-    bool of_field = false;
-    ir::visit_with(index, [&](const ir::UfCall&) { of_field = true; });
-    if (found.nest.let_var && ir::uses(index, found.nest.let_var)) of_field = true;
-    if (!of_field) return;
+    if (!ir::asks_structure(index) && !(found.nest.let_var && ir::uses(index, found.nest.let_var))) return;
     const auto* call = index.as<ir::UfCall>();
     if (!call || !is_plain_field(found.nest, *call)) {
       found.fits = false;

@@ -1,5 +1,5 @@
 // Lays matrices that nodes have, and those computed of weights alone, the other way round where loops would walk across
-// their rows.
+// their rows, or where rows are shorter than vectors.
 //
 //   for i: {a = 0; for r: a += M[left(n),i,r] * v[right(n),r]; t[n,i] = a}
 //   for i: for j: {a = 0; for r: a += W[i,r] * M[left(n),r,j]; M[n,i,j] = a}
@@ -9,9 +9,10 @@
 //
 // The innermost loop over results becomes that over a vector's elements, which are loaded at once where they lie side
 // by side and gathered one by one where they do not. Matrices of which one is an elementwise function of another lie
-// the same way. Which way is better is a matter of how many elements would be gathered; where it is the same, they lie
-// as the model says. Users see a state as it was (`BufferInfo::transposed`), but get copies of it and no views; so the
-// first state, which they look at most, stays. Of tensors of weights alone with more dimensions, any may come last.
+// the same way. Which way is better is a matter of how many elements would be gathered, and of how much is computed in
+// lanes that have no result; where it is the same, they lie as the model says. Users see a state as it was
+// (`BufferInfo::transposed`), but get copies of it and no views; so the first state, which they look at most, stays
+// if its rows are whole lines of the cache. Of tensors of weights alone with more dimensions, any may come last.
 //
 // Runs first, since what comes later goes by the order of loops and indices.
 #pragma once
@@ -24,6 +25,8 @@
 #include "cortex/base/vectors.hpp"
 #include "cortex/ir/places.hpp"
 #include "cortex/ir/program.hpp"
+#include "cortex/schedule/nest.hpp"
+#include "cortex/schedule/sums_in_lanes.hpp"
 
 namespace cortex::pass {
 
@@ -39,12 +42,14 @@ class MatrixTransposer {
   }
 
   void run() {
-    for (Matrix& matrix : matrices_) matrix.fixed |= !program_.buffers.empty() && matrix.buffer == program_.buffers[0];
-    double least = gathered();
+    for (Matrix& matrix : matrices_)
+      matrix.fixed |=
+          !program_.buffers.empty() && matrix.buffer == program_.buffers[0] && has_whole_lines(*matrix.buffer);
+    double least = cost();
     for (int set = 0; set < int(matrices_.size()); ++set) {
       if (matrices_[std::size_t(set)].set != set || is_fixed(set)) continue;
       transposed_.push_back(set);
-      const double now = gathered();
+      const double now = cost();
       if (now < least)
         least = now;
       else
@@ -62,14 +67,15 @@ class MatrixTransposer {
     std::size_t lanes;   // the dimension that is last where it is turned
     bool fixed = false;  // it lies as the model says, and so do those of its set
   };
-  /// What is read at each element of a loop's results, `times` in all: a matrix, or what a node's fields choose of
-  /// something that stays as it is.
-  struct Read {
-    Vector<ir::Expr> indices;
-    int matrix;            // or -1
-    int result;            // the matrix that the loop stores, or -1
-    ir::Expr row, column;  // the last two loops over results; without a row where there is one
+  /// What is done for each element of a loop's results, `times` in all: something is computed, or read, a matrix or
+  /// what a node's fields choose of something that stays as it is.
+  struct Step {
+    int result;                   // the matrix that the loop stores, or -1
+    const ir::For *row, *column;  // the last two loops over results; null in place of a row where there is one
     double times;
+    bool in_lanes = false;       // vectors are of what is summed up there, unless they are of results
+    Vector<ir::Expr> indices{};  // of what is read
+    int matrix = -1;             // likewise
   };
 
   static bool is_over_elements(const ir::For& loop) {
@@ -103,6 +109,9 @@ class MatrixTransposer {
     matrices_.push_back({buffer, int(matrices_.size()), lanes, few && !is_constant(buffer)});
     return int(matrices_.size()) - 1;
   }
+  static bool has_whole_lines(const ir::BufferInfo& state) {
+    return state.dims.back().extent() * std::int64_t(size_of(state.dtype)) % cache_line == 0;
+  }
   /// Whether so many vectors along that dimension would not be filled, and those along the last one are.
   bool has_few(const ir::Buffer& buffer, std::size_t dim, int vectors) const {
     return buffer->dims[dim].extent() < vectors * lanes_ && buffer->dims.back().extent() >= vectors * lanes_;
@@ -118,19 +127,17 @@ class MatrixTransposer {
   void look_at(const ir::For& outermost) {
     const ir::For* column = &outermost;
     const ir::For* row = nullptr;
-    double times = double(ir::as_int(outermost.extent).value_or(1));
+    double times = extent_of(outermost, 1);
     for (const auto* next = column->body.as<ir::For>(); next && is_over_elements(*next);
          next = next->body.as<ir::For>())
-      row = std::exchange(column, next), times *= double(ir::as_int(next->extent).value_or(1));
-    const ir::Expr outer = row ? row->var : ir::Expr();
-
+      row = std::exchange(column, next), times *= extent_of(*next, 1);
     int result = -1;
     bool pure = true, of_elements = false;
     ir::visit_with(column->body, [&](const ir::Store& store) {
       if (store.buffer->scope == ir::Scope::local || is_constant(store.buffer)) return;
       of_elements |= ir::uses(store.indices.back(), column->var);
       const int m = matrix_of(store.buffer);
-      const bool element = m >= 0 && ends_with(store.indices, outer, column->var);
+      const bool element = m >= 0 && ends_with(store.indices, row ? row->var : ir::Expr(), column->var);
       if (m >= 0 && !element) matrices_[std::size_t(m)].fixed = true;
       if (element && result >= 0) join(result, m);
       if (element) result = m;
@@ -138,30 +145,48 @@ class MatrixTransposer {
     });
     if (result >= 0 && !pure) matrices_[std::size_t(result)].fixed = true;
     if (result >= 0) pairs_.insert(row);
-    if (of_elements) read(column->body, {{}, -1, result, outer, column->var, times});
+    if (of_elements) note(column->body, {result, row, column, times});
   }
 
-  void read(const ir::Stmt& body, const Read& place) {
+  static double extent_of(const ir::For& loop, int unknown) {
+    return double(ir::as_int(loop.extent).value_or(unknown));
+  }
+  /// Whether vectors are of what the loop sums up, where its results do not fill any.
+  bool is_summed_in_lanes(const ir::For& loop) const {
+    bool in_lanes = extent_of(loop, 1) >= 2 * lanes_;
+    for (const ir::Stmt& s : schedule::stmts_of(loop.body)) {
+      const auto* store = s.as<ir::Store>();
+      in_lanes &=
+          store && store->buffer->scope == ir::Scope::local && schedule::is_read_in_lanes(store->value, loop.var);
+    }
+    return in_lanes;
+  }
+
+  void note(const ir::Stmt& body, const Step& where) {
+    const ir::Expr row = where.row ? where.row->var : ir::Expr(), column = where.column->var;
     ir::visit_with(
         body,
         [&](const ir::For& loop) {
-          Read inside = place;
-          inside.times *= double(ir::as_int(loop.extent).value_or(2));
-          read(loop.body, inside);
+          Step inside = where;
+          inside.times *= extent_of(loop, 2), inside.in_lanes |= is_summed_in_lanes(loop);
+          note(loop.body, inside);
           return false;
         },
-        [&](const ir::Store& store) {  // a copy takes on the layout of what is copied
-          const auto* load = store.value.as<ir::Load>();
-          return !load || has_matrices(load->buffer) || !has_matrices(store.buffer);
+        [&](const ir::Store& store) {
+          const auto* load = store.value.as<ir::Load>();  // a copy takes on the layout of what is copied
+          const bool copies = load && !has_matrices(load->buffer) && has_matrices(store.buffer);
+          if (!copies) steps_.push_back(where);
+          return !copies;
         },
         [&](const ir::Load& load) {
-          Read here = place;
-          here.indices = load.indices, here.matrix = matrix_of(load.buffer);
+          const int matrix = matrix_of(load.buffer);
           if (is_constant(load.buffer))
-            turn_to(matrices_[std::size_t(here.matrix)], load.indices, place.column);
-          else if (here.matrix >= 0 && here.result >= 0 && ends_with(load.indices, place.row, place.column))
-            join(here.matrix, here.result);
-          if (here.matrix >= 0 || (load.indices.size() >= 2 && chosen_by_nodes(load))) reads_.push_back(here);
+            turn_to(matrices_[std::size_t(matrix)], load.indices, column);
+          else if (matrix >= 0 && where.result >= 0 && ends_with(load.indices, row, column))
+            join(matrix, where.result);
+          if (matrix < 0 && (load.indices.size() < 2 || !chosen_by_nodes(load))) return;
+          steps_.push_back(where);
+          steps_.back().indices = load.indices, steps_.back().matrix = matrix;
         });
   }
   /// A constant that is read along `column` in another dimension than the last: there, if anywhere, lanes are found.
@@ -170,9 +195,7 @@ class MatrixTransposer {
       if (indices[d].same_as(column)) constant.lanes = d, constant.fixed = has_few(constant.buffer, d, 1);
   }
   static bool chosen_by_nodes(const ir::Load& load) {
-    bool chosen = load.buffer->role == ir::Role::field;
-    ir::visit_with(load.indices[0], [&](const ir::UfCall&) { chosen = true; });
-    return chosen;
+    return load.buffer->role == ir::Role::field || ir::asks_structure(load.indices[0]);
   }
 
   // ---- which way ----
@@ -184,18 +207,26 @@ class MatrixTransposer {
     return m >= 0 && any_of(transposed_, [&](int set) { return set == matrices_[std::size_t(m)].set; });
   }
 
-  /// How many elements are read across rows.
-  double gathered() const {
+  /// How many elements are read across rows, and how many lanes have no result.
+  double cost() const {
     double sum = 0;
-    for (const Read& read : reads_) {
-      const ir::Expr& lane = is_transposed(read.result) ? read.row : read.column;
-      const std::size_t last =
-          is_transposed(read.matrix) ? matrices_[std::size_t(read.matrix)].lanes : read.indices.size() - 1;
-      bool across = false;
-      for (std::size_t d = 0; d < read.indices.size(); ++d) across |= d != last && ir::uses(read.indices[d], lane);
-      if (across && !ir::uses(read.indices[last], lane)) sum += read.times;
+    for (const Step& step : steps_) {
+      const ir::For& lane = is_transposed(step.result) ? *step.row : *step.column;
+      const auto results = double(lane.dim.extent());
+      if (results < lanes_ && step.in_lanes) continue;
+      if (step.indices.empty())
+        sum += step.times * std::max(lanes_ / results - 1, 0.0);
+      else if (is_read_across(step, lane.var))
+        sum += step.times;
     }
     return sum;
+  }
+  bool is_read_across(const Step& read, const ir::Expr& lane) const {
+    const std::size_t last =
+        is_transposed(read.matrix) ? matrices_[std::size_t(read.matrix)].lanes : read.indices.size() - 1;
+    bool across = false;
+    for (std::size_t d = 0; d < read.indices.size(); ++d) across |= d != last && ir::uses(read.indices[d], lane);
+    return across && !ir::uses(read.indices[last], lane);
   }
 
   // ---- the other way round ----
@@ -249,7 +280,7 @@ class MatrixTransposer {
   ir::Program& program_;
   int lanes_;
   Vector<Matrix> matrices_;
-  Vector<Read> reads_;
+  Vector<Step> steps_;
   PointerSet pairs_;        // loops over the rows of a matrix that is stored, element by element
   Vector<int> transposed_;  // sets
 };

@@ -328,11 +328,7 @@ class OpChecker {
 
   /// Whether nodes have a say in the value of `e`, which calls then check. What is made of index variables and
   /// constants alone is known here, and mostly no call checks it.
-  static bool of_nodes(const ir::Expr& e) {
-    bool found = false;
-    ir::visit_with(e, [&](const ir::UfCall&) { found = true; });
-    return found;
-  }
+  static bool of_nodes(const ir::Expr& e) { return ir::asks_structure(e); }
 
   /// Whether it is made of where a fold is among a node's children, of which there are as many as the node has.
   bool of_position(const ir::Expr& e) const {

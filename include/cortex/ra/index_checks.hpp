@@ -286,8 +286,7 @@ class IndexCheckCollector {
     if (!is_of_node(index, ranges)) reach = {};
     // How long an open dimension is, only the weights bound say; how far arithmetic on a child's position goes, only
     // the nodes. A position alone that has no bound is no index of an operator's, but may be one of a field's.
-    bool structural = of.dim.kind() == DimKind::open;
-    ir::visit_with(index, [&](const ir::UfCall&) { structural = true; });
+    bool structural = of.dim.kind() == DimKind::open || ir::asks_structure(index);
     if (!index.as<ir::Var>() || of.field >= 0)
       for (const auto& range : ranges) structural |= !ir::as_int(range.second) && ir::uses(index, range.first);
     if (!structural) return;

@@ -136,7 +136,7 @@ class RegisterKeeper {
       read.indices.push_back(index);
       own &= bool(index) && is_of_thread(index);
       moves |= ir::uses(index, at_);
-      ir::visit_with(index, [&](const ir::UfCall&) { differs = true; });
+      differs |= ir::asks_structure(index);
     }
     return own && moves && differs ? std::optional(read) : std::nullopt;
   }

@@ -42,6 +42,8 @@ inline bool ascends_with(const ir::Expr& index, const ir::Expr& var) {
           (ascends_with(sum->b, var) && !ir::uses(sum->a, var)));
 }
 
+}  // namespace detail
+
 /// Whether the values of `e` for neighbouring `var` are read as vectors.
 inline bool is_read_in_lanes(const ir::Expr& e, const ir::Expr& var) {
   bool in_lanes = true;
@@ -52,12 +54,14 @@ inline bool is_read_in_lanes(const ir::Expr& e, const ir::Expr& var) {
         for (std::size_t d = 0; d < load.indices.size(); ++d) {
           const bool last = d + 1 == load.indices.size();
           add(!ir::uses(load.indices[d], var) ||
-              (last && ascends_with(load.indices[d], var) && is_side_by_side(load.buffer)));
+              (last && detail::ascends_with(load.indices[d], var) && detail::is_side_by_side(load.buffer)));
         }
       },
       [&](const ir::UfCall& call) { add(!ir::uses(ir::handle_of(call), var)); }, [&](const ir::Let&) { add(false); });
   return in_lanes;
 }
+
+namespace detail {
 
 /// Loops, each all that the one around does, of which the innermost reduces into numbers.
 class LanesOfReduction {

@@ -281,10 +281,16 @@ class Linearizer {
     __builtin_prefetch(tape.table.entries + tape.table.home(tape.node[ahead]), 1);
   }
 
-  [[gnu::noinline]] static void note_repeat(WalkState& walk, std::int32_t place, std::int32_t original) {
+  static void note_repeat(WalkState& walk, std::int32_t place, std::int32_t original) {
     const std::size_t count = std::size_t(walk.num_repeats);
-    walk.repeat.extend(count + 1, count)[count] = {place, original};
+    if (count + 1 >= walk.repeat.capacity()) [[unlikely]]
+      make_room_for_repeats(walk);
+    walk.repeat.data()[count] = {place, original};
     ++walk.num_repeats;
+  }
+  [[gnu::cold, gnu::noinline]] static void make_room_for_repeats(WalkState& walk) {
+    const std::size_t count = std::size_t(walk.num_repeats);
+    walk.repeat.extend(count + 1, count);
   }
 
   template <class A>

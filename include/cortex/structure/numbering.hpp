@@ -85,10 +85,13 @@ inline void index_edges(WalkState& walk) {
   for (std::int32_t place = 0; place < walk.tail; ++place) alias[place] = place;
   for (std::int32_t i = 0; i < walk.num_repeats; ++i)
     alias[walk.repeat.data()[i].place] = walk.repeat.data()[i].original;
-  for (std::int32_t place = walk.tail - 1; place > walk.num_roots; --place) {
+  std::int32_t begin = 0, before = -1;  // links of one parent follow each other: none waits for what another counted
+  for (std::int32_t place = walk.num_roots + 1; place < walk.tail; ++place) {
     const std::int32_t parent = walk.parent.data()[place];
-    first[parent] = place;
-    ++edges[parent];
+    begin = parent == before ? begin : place;
+    before = parent;
+    first[parent] = begin;
+    edges[parent] = place + 1 - begin;
     ++open[alias[place]];
   }
 }
