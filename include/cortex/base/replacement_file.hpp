@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "cortex/base/error.hpp"
@@ -24,19 +23,13 @@ namespace cortex {
 /// `code` and begin with `source`, which names the file.
 class ReplacementFile {
  public:
-  ReplacementFile(const std::filesystem::path& path, Code code, std::string source)
-      : path_(path), code_(code), source_(std::move(source)) {
-    if (path.native().find('\0') != std::string::npos) refuse("has a zero in its name");
-    if (is_special_file(path.c_str())) refuse("is no regular file: it would be replaced by one");
-    std::error_code error;
-    for (int links = 0; std::filesystem::is_symlink(path_, error); ++links) {
-      if (links == 40) fail(ELOOP);  // as many as Linux follows
-      const std::filesystem::path target = std::filesystem::read_symlink(path_, error);
-      if (error) fail(error.value());
-      path_ = path_.parent_path() / target;
-    }
+  ReplacementFile(std::string path, Code code, std::string source)
+      : path_(std::move(path)), code_(code), source_(std::move(source)) {
+    if (path_.find('\0') != std::string::npos) refuse("has a zero in its name");
+    if (is_special_file(path_.c_str())) refuse("is no regular file: it would be replaced by one");
+    follow_links();
     for (int number = 0; file_ < 0 && number < 1000; ++number) {  // another program may be writing the same file
-      temporary_ = path_.string() + ".part" + std::to_string(number);
+      temporary_ = path_ + ".part" + std::to_string(number);
       file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
       if (file_ < 0 && errno != EEXIST) break;
     }
@@ -68,10 +61,21 @@ class ReplacementFile {
   }
 
  private:
+  void follow_links() {
+    char target[PATH_MAX];
+    for (int links = 0;; ++links) {
+      const ssize_t length = ::readlink(path_.c_str(), target, sizeof target);
+      if (length < 0) return;        // it is no link, or not there
+      if (links == 40) fail(ELOOP);  // as many as Linux follows
+      if (std::size_t(length) == sizeof target) fail(ENAMETOOLONG);
+      const std::string to(target, std::size_t(length));
+      path_ = to.starts_with('/') ? to : path_.substr(0, path_.rfind('/') + 1) + to;
+    }
+  }
   [[noreturn]] void refuse(const std::string& what) const { throw Error(code_, source_ + ": " + what); }
   [[noreturn]] void fail(int error) const { refuse(std::string("cannot be written: ") + std::strerror(error)); }
 
-  std::filesystem::path path_;
+  std::string path_;
   Code code_;
   std::string source_, temporary_;
   int file_ = -1;

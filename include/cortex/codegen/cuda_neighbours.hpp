@@ -100,7 +100,7 @@ namespace detail {
 /// What is loaded from memory in the straight-line statements of a body that does not store there, once each.
 inline Vector<ir::Expr> loads_in(const ir::Stmt& body) {
   PointerSet stored;
-  ir::visit_with(body, [&](const ir::Store& store) { stored.insert(store.buffer.id()); });
+  ir::add_stored(body, stored);
   Vector<ir::Expr> found;
   const auto add = [&](const ir::Expr& e, const ir::Buffer& buffer) {
     const bool fits = buffer->scope != ir::Scope::local && !stored.contains(buffer.id()) &&

@@ -426,6 +426,24 @@ bool uses(const Handle& root, const Expr& var) {
   return found;
 }
 
+/// Whether `root` reads tensors.
+template <class Handle>
+bool has_loads(const Handle& root) {
+  bool found = false;
+  visit_with(root, [&](const Load&) { found = true; });
+  return found;
+}
+
+/// Adds the tensors that `root` reads to `buffers`.
+template <class Handle>
+void add_loaded(const Handle& root, PointerSet& buffers) {
+  visit_with(root, [&](const Load& load) { buffers.insert(load.buffer.id()); });
+}
+/// Adds the tensors that `stmt` writes to `buffers`.
+inline void add_stored(const Stmt& stmt, PointerSet& buffers) {
+  visit_with(stmt, [&](const Store& store) { buffers.insert(store.buffer.id()); });
+}
+
 /// Whether `e` asks something of the structure, such as a node's field or its children.
 inline bool asks_structure(const Expr& e) {
   bool found = false;

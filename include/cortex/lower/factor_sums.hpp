@@ -141,11 +141,7 @@ class SumFactorer {
   }
 
   /// Whether `e` reads tensors, and of weights alone, at no index of a node's.
-  static bool is_of_weights(const ir::Expr& e) {
-    bool reads = false;
-    ir::visit_with(e, [&](const ir::Load&) { reads = true; });
-    return reads && !is_of_nodes(e);
-  }
+  static bool is_of_weights(const ir::Expr& e) { return ir::has_loads(e) && !is_of_nodes(e); }
 
   const Vector<ir::Expr>& outputs_;
   Vector<ir::Expr> around_;  // what the contractions around sum up over

@@ -22,6 +22,7 @@
 #include "cortex/pass/index_densely.hpp"
 #include "cortex/pass/inline_temporaries.hpp"
 #include "cortex/pass/insert_barriers.hpp"
+#include "cortex/pass/nest_sums.hpp"
 #include "cortex/pass/read_in_place.hpp"
 #include "cortex/pass/recycle_states.hpp"
 #include "cortex/pass/remove_dead.hpp"
@@ -188,6 +189,7 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
   p.run_on_program("transpose_matrices",
                    [&](ir::Program& program) { transpose_matrices(program, schedule::lanes_of(target, DType::f32)); });
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
+  if (schedule.fuses && schedule.refactored.empty() && schedule.stored.empty()) p.run("nest_sums", nest_sums);
   make_nests(p, schedule, schedule::most_gates(target, schedule.tiling));
   p.run("cut_ranges", [&](const ir::Stmt& s) { return cut_ranges(s, schedule::lanes_of(target, DType::f32)); });
   p.run("distribute_rows", distribute_rows);

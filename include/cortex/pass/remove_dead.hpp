@@ -31,15 +31,9 @@ inline ir::Stmt remove_dead_once(const ir::Stmt& body) {
         for (const ir::Expr& index : store.indices) note(index);
         return false;
       },
-      [&](const ir::LetStmt& let) {
-        ir::visit_with(let.value, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
-      },
-      [&](const ir::For& loop) {
-        ir::visit_with(loop.extent, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
-      },
-      [&](const ir::If& branch) {
-        ir::visit_with(branch.condition, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
-      });
+      [&](const ir::LetStmt& let) { ir::add_loaded(let.value, read); },
+      [&](const ir::For& loop) { ir::add_loaded(loop.extent, read); },
+      [&](const ir::If& branch) { ir::add_loaded(branch.condition, read); });
   const PointerSet unseen = unseen_stores(body);
   return ir::mutate_with(
       body,

@@ -162,11 +162,11 @@ class OpChecker {
   void branch() {
     require(op_.node && op_.node.as<ir::Var>() && op_.condition, "it has no node variable or no condition");
     require(op_.condition.type() == ir::Type{DType::boolean, 1}, "its condition is not a boolean");
-    if (has_load(op_.condition))
+    if (ir::has_loads(op_.condition))
       fail({"(P.1) control flow depends on the structure alone: its condition is made of computed data"});
     value(op_.condition);
     if (op_.key) {
-      require(is_int(op_.key.dtype()) && !has_load(op_.key), "the key of a switch is no integer of the structure");
+      require(is_int(op_.key.dtype()) && !ir::has_loads(op_.key), "the key of a switch is no integer of the structure");
       value(op_.key);
     }
     for (const int side : {op_.then_op, op_.else_op}) {
@@ -297,7 +297,7 @@ class OpChecker {
   void index(const Op& source, std::size_t d, const ir::Expr& e) {
     const Dim& dim = source.dims[d];
     const std::string where = "dimension " + in_quotes(dim.name()) + " of " + in_quotes(source.name());
-    if (has_load(e))
+    if (ir::has_loads(e))
       fail({(source.kind == OpKind::placeholder ? "(P.3) recursive calls are independent: "
                                                 : "(P.1) control flow depends on the structure alone: "),
             where, " is indexed by computed data"});
@@ -326,10 +326,6 @@ class OpChecker {
     inside(where, dim, e);
   }
 
-  /// Whether nodes have a say in the value of `e`, which calls then check. What is made of index variables and
-  /// constants alone is known here, and mostly no call checks it.
-  static bool of_nodes(const ir::Expr& e) { return ir::asks_structure(e); }
-
   /// Whether it is made of where a fold is among a node's children, of which there are as many as the node has.
   bool of_position(const ir::Expr& e) const {
     bool found = false;
@@ -341,7 +337,7 @@ class OpChecker {
   }
 
   void fits(const std::string& where, const ir::Expr& e) const {
-    if (!of_nodes(e) && !range(e).fits)
+    if (!ir::asks_structure(e) && !range(e).fits)
       fail({where, " is indexed by arithmetic that leaves 32 bits on the way to its value"});
   }
 
@@ -350,7 +346,7 @@ class OpChecker {
   /// lies inside for certain, since `i + 1` is a mistake whatever the nodes.
   void inside(const std::string& where, const Dim& dim, const ir::Expr& e) const {
     const Interval values = range(e);
-    const bool checked = of_nodes(e), open = dim.kind() == DimKind::open;
+    const bool checked = ir::asks_structure(e), open = dim.kind() == DimKind::open;
     const bool below = checked ? values.hi < 0 : values.from_below() && values.lo < 0;
     const bool above = checked ? values.lo >= dim.extent() : values.from_above() && values.hi >= dim.extent();
     if (!below && (open || !above)) return;
@@ -378,7 +374,7 @@ class OpChecker {
   }
 
   void position(const ir::Expr& k, int container) {
-    if (has_load(k)) fail({"(P.3) recursive calls are independent: a child is chosen by computed data"});
+    if (ir::has_loads(k)) fail({"(P.3) recursive calls are independent: a child is chosen by computed data"});
     value(k);
     const Bound* bound_var = k.as<ir::Var>() ? find(k) : nullptr;
     const bool folds = bound_var && bound_var->container == container;
@@ -390,7 +386,7 @@ class OpChecker {
     const Interval values = range(k);
     // Where nodes have a say in it, a child before the first is absent, as one behind the last is: such as the one
     // before that at a fold's position.
-    if (of_nodes(k) || of_position(k) ? values.hi < 0 : values.from_below() && values.lo < 0)
+    if (ir::asks_structure(k) || of_position(k) ? values.hi < 0 : values.from_below() && values.lo < 0)
       fail({"a child is chosen by a number that may be negative; keep it from below with max(..., 0)"});
     const int bound = most(container);
     if (bound > 0 && values.lo >= bound)
@@ -427,7 +423,7 @@ class OpChecker {
       fail({"field ", in_quotes(accessor.name), " has ", std::to_string(accessor.components),
             " component(s); it is read with ", (array ? "the number of one" : "no index")});
     if (n.args.size() < 2) return;
-    if (has_load(n.args[1]))
+    if (ir::has_loads(n.args[1]))
       fail({"(P.1) control flow depends on the structure alone: field ", in_quotes(accessor.name),
             " is indexed by computed data"});
     value(n.args[1]);
@@ -503,12 +499,6 @@ class OpChecker {
       case Relation::members: return 0;
     }
     return 0;
-  }
-
-  static bool has_load(const ir::Expr& e) {
-    bool found = false;
-    ir::visit_with(e, [&](const ir::Load&) { found = true; });
-    return found;
   }
 
   const Graph& graph_;

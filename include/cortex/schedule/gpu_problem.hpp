@@ -38,7 +38,7 @@ inline PointerSet read_by_levels(const ra::Graph& graph, const Schedule& schedul
   PointerSet read;
   ir::visit_with(lower::lower(graph, schedule.workers(1), lower::Ahead::apart).body, [&](const ir::For& loop) {
     if (!carries_recursion(loop)) return true;
-    ir::visit_with(loop.body, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
+    ir::add_loaded(loop.body, read);
     return false;
   });
   return read;

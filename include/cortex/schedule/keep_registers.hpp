@@ -270,7 +270,7 @@ class RegisterKeeper {
   /// `body` without filling shared memory of which nothing is read.
   static ir::Stmt without_unread(const ir::Stmt& body) {
     PointerSet read;
-    ir::visit_with(body, [&](const ir::Load& load) { read.insert(load.buffer.id()); });
+    ir::add_loaded(body, read);
     return ir::mutate_with(body, [&](auto& self, const ir::For& loop) -> ir::Stmt {
       bool unread = false, other = false;
       ir::visit_with(loop.body, [&](const ir::Store& store) {

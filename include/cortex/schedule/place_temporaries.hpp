@@ -274,8 +274,7 @@ inline Vector<ir::Expr> fixed_indices(const ir::For& loop, const ir::Buffer& buf
   bool first = true;
   const auto add = [&](const Vector<ir::Expr>& indices) {
     for (std::size_t d = 0; d < indices.size(); ++d) {
-      bool moves = ir::uses_any(indices[d], inside);
-      ir::visit_with(indices[d], [&](const ir::Load&) { moves = true; });
+      const bool moves = ir::uses_any(indices[d], inside) || ir::has_loads(indices[d]);
       if (first)
         fixed.push_back(moves ? ir::Expr() : indices[d]);
       else if (fixed[d] && (moves || !ir::equal(fixed[d], indices[d])))

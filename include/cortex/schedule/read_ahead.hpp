@@ -45,7 +45,7 @@ struct ReadAhead {
       return ir::LetStmt::make(let->var, value, reading_ahead(let->body));
     }
     const ir::Stmt result = s.as<ir::Store>() ? with_variables(s) : s;
-    ir::visit_with(s, [&](const ir::Store& store) { stored_.insert(store.buffer.id()); });
+    ir::add_stored(s, stored_);
     return result;
   }
 

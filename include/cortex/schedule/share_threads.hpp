@@ -181,8 +181,7 @@ class ThreadSharer {
     const bool differ =
         any_of(nest_.loops, [&](const LoopHeader& loop) { return ir::uses(loop.extent, nest_.let_var); });
     const bool sums = parts_ > 1 || has_contraction(nest_.inner);  // parts of few terms have no loop
-    bool loads = false;
-    ir::visit_with(nest_.inner, [&](const ir::Load&) { loads = true; });
+    const bool loads = ir::has_loads(nest_.inner);
     if ((nest_.guard && parts_ == 1) || differ || rows_repeat() || !loads || (!sums && of_node_ == 1)) return 1;
     int rows = !sums ? copied_at_once : parts_ == 1 ? shape_.whole_rows : std::min(shape_.rows, parts_);
     while (rows > 1 && rows * columns_ * gates() > accumulators()) rows /= 2;

@@ -71,7 +71,7 @@ inline SplitFills split_fills(const ir::Stmt& body) {
   split.fills = ir::Block::make(fills);
   PointerSet written;
   bool again = false;
-  ir::visit_with(split.rest, [&](const ir::Store& store) { written.insert(store.buffer.id()); });
+  ir::add_stored(split.rest, written);
   ir::visit_with(split.fills, [&](const ir::Store& store) { again |= written.contains(store.buffer.id()); });
   if (again) return {{}, ir::nothing(), body};
   return split;

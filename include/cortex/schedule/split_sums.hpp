@@ -280,7 +280,7 @@ struct SumsInParts {
  private:
   static PointerSet stored_in(const ir::Stmt& s) {
     PointerSet buffers;
-    ir::visit_with(s, [&](const ir::Store& store) { buffers.insert(store.buffer.id()); });
+    ir::add_stored(s, buffers);
     return buffers;
   }
   static ir::Buffer first_load(const ir::Expr& e) {

@@ -57,8 +57,7 @@ inline bool only_accumulates(const ir::Block& block) {
 /// Whether all copies of a condition are the same, whatever the copies do.
 inline bool same_condition(const Vector<ir::Stmt>& copies) {
   const ir::Expr& condition = copies.front().as<ir::If>()->condition;
-  bool same = true;
-  ir::visit_with(condition, [&](const ir::Load&) { same = false; });
+  bool same = !ir::has_loads(condition);
   for (const ir::Stmt& copy : copies) same &= ir::equal(copy.as<ir::If>()->condition, condition);
   return same;
 }

@@ -163,7 +163,7 @@ inline void write_safetensors(const std::filesystem::path& path, const std::vect
     weights::refuse(source, "cannot be written: its header would be " + std::to_string(text.size()) +
                                 " bytes long; the format allows " + std::to_string(weights::longest_header));
 
-  ReplacementFile file(path, Code::invalid_weights, source);
+  ReplacementFile file(path.native(), Code::invalid_weights, source);
   const std::uint64_t length = text.size();
   file.write(&length, sizeof(length));
   file.write(text.data(), text.size());
