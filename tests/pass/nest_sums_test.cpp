@@ -63,6 +63,14 @@ constexpr auto read_across = [](auto& m, auto& h, const Dim& H) {
         h(left(n), i));
   });
 };
+/// Each element is read for two values of what is summed over.
+constexpr auto read_by_halves = [](auto& m, auto& h, const Dim& H) {
+  auto T = m.template input<float>("T", H, H, H);
+  auto t = m.compute(
+      "t", H, H, [&](auto n, auto i, auto a) { return sum(H, [&](auto b) { return T(i, a, b) * h(right(n), b); }); });
+  return m.compute(
+      "inner", H, [&](auto n, auto i) { return tanh(sum(H, [&](auto a) { return h(left(n), a) * t(n, i, a / 2); })); });
+};
 
 std::string nested(const ra::Graph& graph, const Schedule& schedule = Schedule::standard()) {
   return text_after("nest_sums", graph, schedule.exact_activations());
@@ -92,6 +100,7 @@ TEST_CASE("sums that are read more than once stay, and those of a schedule that 
   CHECK(stays(tensor_network(8, bilinear), Schedule::standard().store("T", DType::bf16)));
   CHECK(stays(tensor_network(8, read_twice)));
   CHECK(stays(tensor_network(8, read_across)));
+  CHECK(stays(tensor_network(8, read_by_halves)));
 }
 
 TEST_CASE("nested sums are right after every pass", "[pass][equality]") {

@@ -13,6 +13,7 @@
 
 #include "cortex/base/pointer_map.hpp"
 #include "cortex/base/vector.hpp"
+#include "cortex/base/vectors.hpp"
 #include "cortex/pass/inline_temporaries.hpp"
 
 namespace cortex::pass {
@@ -69,9 +70,12 @@ class SumNester {
       sums_.push_back(std::move(sum));
   }
 
+  /// The sum that is read, at the node itself and for each value of variables: any other index may have some twice.
   const Sum* sum_in(const ir::Load& load) const {
     for (const Sum& sum : sums_)
-      if (sum.store->buffer == load.buffer && sum.store->indices[0].same_as(load.indices[0])) return &sum;
+      if (sum.store->buffer == load.buffer && sum.store->indices[0].same_as(load.indices[0]) &&
+          all_of(load.indices, [](const ir::Expr& index) { return index.as<ir::Var>() != nullptr; }))
+        return &sum;
     return nullptr;
   }
 
