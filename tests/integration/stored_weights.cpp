@@ -106,6 +106,21 @@ auto linear_model(int hidden = 20) {
   return m.recursion_op(h, body);
 }
 
+/// h = Emb[word] + a bilinear form of Emb[word] and the sum of the children's h for each output: sums inside of sums.
+auto tensor_model(int hidden) {
+  Dim V{"vocabulary"}, H{"hidden", hidden};
+  Model<Phrase> m("tensor", cortex::tree);
+  auto Emb = m.input<float>("Emb", V, H);
+  auto T = m.input<float>("T", H, H, H);
+  auto h = m.placeholder<float>("h", H);
+  auto s = m.compute("s", H, [&](auto n, auto i) { return sum(kids(n), [&](auto k) { return h(k, i); }); });
+  auto body = m.compute("body", H, [&](auto n, auto i) {
+    return Emb(word(n), i) +
+           sum(H, [&](auto a) { return Emb(word(n), a) * sum(H, [&](auto b) { return T(i, a, b) * s(n, b); }); });
+  });
+  return m.recursion_op(h, body);
+}
+
 // ---- the error of a TreeLSTM ----
 
 /// The child-sum TreeLSTM as plain recursion over numbers with error bounds.
@@ -220,37 +235,51 @@ TEST_CASE("a TreeLSTM's states are within what its storage's unit roundoff makes
 
 TEST_CASE("a stored weight gives to the bit what an f32 of its value gives", "[stored]") {
   const Tree tree(5);
-  const auto program = linear_model(32);
-  auto in_f32 = compile_here(program);
-  for (const DType type : {DType::bf16, DType::f16}) {
-    auto model = compile_here(program, Schedule::standard().store_weights(type).multiply_in_vectors());
-    Values values = values_for(model.executable(), uniform);
-    const std::vector<float> got = states_of(bind_all(model, values)(tree.root));
-    CHECK_FALSE(same_bits(got, states_of(bind_all(in_f32, values)(tree.root))));
-    for (const char* name : {"W", "U"})
-      for (float& x : values[name]) x = type == DType::bf16 ? from_bf16(to_bf16(x)) : from_f16(to_f16(x));
-    CHECK(same_bits(got, states_of(bind_all(in_f32, values)(tree.root))));
-  }
+  const auto check = [&](const auto& program, std::vector<std::string> matrices) {
+    auto in_f32 = compile_here(program);
+    for (const DType type : {DType::bf16, DType::f16})
+      for (const bool by_name : {false, true}) {
+        Schedule schedule = Schedule::standard().multiply_in_vectors();
+        if (!by_name) schedule = schedule.store_weights(type);
+        for (const std::string& name : matrices)
+          if (by_name) schedule = schedule.store(name, type);
+        auto model = compile_here(program, schedule);
+        Values values = values_for(model.executable(), uniform);
+        const std::vector<float> got = states_of(bind_all(model, values)(tree.root));
+        CHECK_FALSE(same_bits(got, states_of(bind_all(in_f32, values)(tree.root))));
+        for (const std::string& name : matrices)
+          for (float& x : values[name]) x = type == DType::bf16 ? from_bf16(to_bf16(x)) : from_f16(to_f16(x));
+        CHECK(same_bits(got, states_of(bind_all(in_f32, values)(tree.root))));
+      }
+  };
+  check(linear_model(32), {"W", "U"});
+  check(tensor_model(24), {"T"});
 }
 
 TEST_CASE("with small whole numbers every storage gives what f32 gives, in machine code and interpreted",
           "[stored][equality]") {
   const Tree tree(7);
-  const auto program = linear_model();
-  auto reference = interpreted(program, Schedule::standard());
-  const Values values = values_for(reference.executable(), whole);
-  const std::vector<float> right = states_of(bind_all(reference, values)(tree.root));
-  for (const DType type : narrow_types) {
-    const Schedule stored = Schedule::standard().store_weights(type), all = stored.store("Emb", type).store("b", type);
-    for (const Schedule& schedule : {stored, all, stored.loops(Loops{}), Schedule{}.store("U", type)}) {
-      INFO(to_string(schedule));
-      auto model = interpreted(program, schedule);
-      CHECK(same_bits(states_of(bind_all(model, values)(tree.root)), right));
+  const auto check = [&](const auto& program, const char* matrix, const char* other) {
+    auto reference = interpreted(program, Schedule::standard());
+    const Values values = values_for(reference.executable(), whole);
+    const std::vector<float> right = states_of(bind_all(reference, values)(tree.root));
+    for (const DType type : narrow_types) {
+      const Schedule stored = Schedule::standard().store_weights(type),
+                     all = stored.store("Emb", type).store(other, type);
+      for (const Schedule& schedule : {stored, all, stored.loops(Loops{}), Schedule{}.store(matrix, type)}) {
+        INFO(to_string(schedule));
+        auto model = interpreted(program, schedule);
+        CHECK(same_bits(states_of(bind_all(model, values)(tree.root)), right));
+      }
+      for (const Schedule& schedule : {all, Schedule::standard().store(matrix, type)}) {
+        INFO(to_string(schedule));
+        auto model = compile_here(program, schedule);
+        CHECK(same_bits(states_of(bind_all(model, values)(tree.root)), right));
+      }
     }
-    INFO(to_string(type));
-    auto model = compile_here(program, all);
-    CHECK(same_bits(states_of(bind_all(model, values)(tree.root)), right));
-  }
+  };
+  check(linear_model(), "U", "b");
+  check(tensor_model(4), "T", "T");
 }
 
 TEST_CASE("pieces of a loop that is cut multiply their own sums by the scales", "[stored][equality]") {

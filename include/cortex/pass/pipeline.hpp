@@ -189,7 +189,8 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
   p.run_on_program("transpose_matrices",
                    [&](ir::Program& program) { transpose_matrices(program, schedule::lanes_of(target, DType::f32)); });
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
-  if (schedule.fuses && schedule.refactored.empty() && schedule.stored.empty()) p.run("nest_sums", nest_sums);
+  const bool in_tiles = schedule::uses_matrix_unit(target, schedule);  // which are of plain products
+  if (schedule.fuses && schedule.refactored.empty() && !in_tiles) p.run("nest_sums", nest_sums);
   make_nests(p, schedule, schedule::most_gates(target, schedule.tiling));
   p.run("cut_ranges", [&](const ir::Stmt& s) { return cut_ranges(s, schedule::lanes_of(target, DType::f32)); });
   p.run("distribute_rows", distribute_rows);
