@@ -56,11 +56,12 @@ constexpr auto read_twice = [](auto& m, auto& h, const Dim& H) {
 };
 /// They are read once for each output.
 constexpr auto read_across = [](auto& m, auto& h, const Dim& H) {
-  auto T = m.template input<float>("T", H, H), W = m.template input<float>("W", H, H);
+  auto T = m.template input<float>("T", H, H, H), V = m.template input<float>("V", H, H, H);
+  auto t = m.compute(
+      "t", H, H, [&](auto n, auto a, auto c) { return sum(H, [&](auto b) { return T(a, c, b) * h(right(n), b); }); });
   return m.compute("inner", H, [&](auto n, auto i) {
-    return tanh(
-        sum(H, [&](auto a) { return W(i, a) * tanh(sum(H, [&](auto b) { return T(a, b) * h(right(n), b); })); }) +
-        h(left(n), i));
+    return tanh(h(left(n), i) +
+                sum(H, [&](auto a) { return sum(H, [&](auto c) { return V(i, a, c) * t(n, a, c); }); }));
   });
 };
 /// Each element is read for two values of what is summed over.
