@@ -423,7 +423,7 @@ TEST_CASE("a child process has nothing to do with weights that another thread wa
   const Word leaf{0};
   std::atomic<bool> binding{false}, over{false};
   std::thread other([&] {
-    volatile char deep[100000];  // where the child's threads, which get its stack, do not write
+    [[maybe_unused]] volatile char deep[100000];  // where the child's threads, which get its stack, do not write
     deep[0] = 0;
     model.bind_together([&] {
       model.bind("a", all(10));
