@@ -106,10 +106,10 @@ class LlvmMemory {
     if (place.lanes > 1) throw Error(Code::internal, "LLVM text: a vector index into vectors of " + buffer->name);
     if (index.as<ir::Broadcast>()) return ops_.splat(load_at(place, {buffer->dtype, 1}, at), type);
     if (index.as<ir::Ramp>()) return load_at(place, type, at);
+    const Vector<std::string> addresses = addresses_of_lanes(place, index, offset);
     std::string result = "poison";
     for (int i = 0; i < type.lanes; ++i)
-      result =
-          ops_.with_lane(result, type, i, load_at(place, {buffer->dtype, 1}, address_of_lane(place, index, offset, i)));
+      result = ops_.with_lane(result, type, i, load_at(place, {buffer->dtype, 1}, addresses[std::size_t(i)]));
     return result;
   }
 
@@ -152,10 +152,9 @@ class LlvmMemory {
     if (index.as<ir::Broadcast>())  // lanes are stored in their order, so the last one stays
       return store_at(place, {type.dtype, 1}, element_at(place, index, offset),
                       ops_.lane(operand, stored, stored.lanes - 1));
-    for (int i = 0; i < stored.lanes; ++i) {
-      const std::string one = ops_.lane(operand, stored, i);
-      store_at(place, {type.dtype, 1}, address_of_lane(place, index, offset, i), one);
-    }
+    const Vector<std::string> addresses = addresses_of_lanes(place, index, offset);
+    for (int i = 0; i < stored.lanes; ++i)
+      store_at(place, {type.dtype, 1}, addresses[std::size_t(i)], ops_.lane(operand, stored, i));
   }
 
   /// The metadata that loads and stores refer to: !0 is empty, !1 the domain, then a scope a buffer, then for each
@@ -252,12 +251,16 @@ class LlvmMemory {
                       place.pointer, ", ", llvm_type(index), " ", offset);
   }
 
-  /// A lane's address in a gather or its reverse.
-  std::string address_of_lane(const Place& place, const ir::Expr& index, const std::string& offset, int lane) {
+  /// The lanes' addresses in a gather or its reverse.
+  Vector<std::string> addresses_of_lanes(const Place& place, const ir::Expr& index, const std::string& offset) {
     const auto step = step_of(index);
-    if (!step) return gep(place, {index.dtype(), 1}, ops_.lane(offset, index.type(), lane));
-    const Place first{gep(place, {DType::i64, 1}, offset), place.element, place.lanes, "", "", -1};
-    return gep(first, {DType::i64, 1}, std::to_string(*step * lane));
+    Place first = place;
+    if (step) first.pointer = gep(place, {DType::i64, 1}, offset);
+    Vector<std::string> addresses;
+    for (int lane = 0; lane < index.lanes(); ++lane)
+      addresses.push_back(step ? gep(first, {DType::i64, 1}, std::to_string(*step * lane))
+                               : gep(place, {index.dtype(), 1}, ops_.lane(offset, index.type(), lane)));
+    return addresses;
   }
 
   /// The first or only element's address; for a gather there is none.
