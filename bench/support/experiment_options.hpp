@@ -29,7 +29,7 @@ struct ExperimentOptions {
     app.add_flag("--quick", quick, "Fewer rounds");
   }
 
-  Effort effort() const { return smoke ? Effort{0, 1, 1} : quick ? Effort{0.15, 1, 10} : Effort{0.8, 3, 60}; }
+  Effort effort() const { return smoke ? Effort{0, 1, 1} : quick ? Effort{0.15, 1, 10} : Effort{0.5, 3, 60}; }
   std::vector<int> all_threads() const { return threads > 1 ? std::vector{1, threads} : std::vector{1}; }
   std::vector<int> compiled_threads() const { return smoke ? std::vector{1, 16} : std::vector{1, 2, 3, 4, 6, 16}; }
 

@@ -99,16 +99,19 @@ class ReaderMover {
     for_each_read(d.body, [&](const ir::Load& load) { found |= load.buffer == buffer; });
     return found;
   }
-  /// Whether a sum of it is of products of the state with a weight; of what moves along, of anything.
+  /// Whether a sum of it is of products of the state with a weight, in which elements of the state come more than once;
+  /// of what moves along, of anything.
   bool multiplies_by_weights(const Definition& d) const {
     bool found = false;
+    const Vector<ir::Expr> outputs = vars_of(d.indices);
     ir::visit_with(d.body, [&](const ir::Reduce& sum) {
       bool of_state = false, of_weight = false;
       ir::visit_with(
           sum.body, [](const ir::Reduce&) { return false; },
           [&](const ir::Load& load) {
-            of_state |= load.buffer == state_ || contains(along_, d.buffer);
-            of_weight |= is_matrix(ir::handle_of(load), vars_of(d.indices), {sum.axis.var});
+            const ir::Expr e = ir::handle_of(load);
+            of_state |= (load.buffer == state_ && !uses_all(e, outputs)) || contains(along_, d.buffer);
+            of_weight |= is_matrix(e, outputs, {sum.axis.var});
           });
       found |= of_state && of_weight;
     });

@@ -38,8 +38,10 @@ inline int gates_of(const ir::Stmt& inner) {
   int most = 0;
   ir::visit_with(inner, [&](const ir::For& loop) {
     if (loop.dim.kind() != DimKind::dense) return;
+    ir::Stmt body = loop.body;
+    while (const auto* let = body.as<ir::LetStmt>()) body = ir::Stmt(let->body);
     int here = 0;
-    for (const ir::Stmt& s : stmts_of(loop.body)) here += s.as<ir::Store>() != nullptr;
+    for (const ir::Stmt& s : stmts_of(body)) here += s.as<ir::Store>() != nullptr;
     most = std::max(most, here);
   });
   return std::max(most, 1);
