@@ -321,6 +321,32 @@ TEST_CASE("the compiler divides large calls on trees by what caches hold, and sa
   const auto width_of = [&](const Schedule& schedule) {
     return runtime::compile_graph(program.graph(), schedule, wide_machine())->piece_width;
   };
-  CHECK(width_of(Schedule::standard()) == schedule::least_width);
+  CHECK(width_of(Schedule::standard()) == schedule::least_width(ra::StructureKind::tree));
   CHECK(width_of(Schedule::standard().pieces(5)) == 0);
+}
+
+TEST_CASE("sequences over large matrices run one after the other", "[runtime]") {
+  Dim H{"hidden", 64}, W{"words", num_words};
+  const auto matrices = [&](Structure structure, int weights) {
+    Model<Vertex> m("matrices", structure);
+    auto K = m.input<float>("K", W, H), Q = m.input<float>("Q", W, H), U = m.input<float>("U", H, H);
+    auto S_of = m.placeholder<float>("S", H, H);
+    auto h_of = m.placeholder<float>("h", H);
+    auto S = m.compute("next_S", H, H, [&](auto n, auto d, auto e) {
+      return 0.9f * sum(kids(n), [&](auto c) { return S_of(c, d, e); }) + K(word(n), d) * Q(word(n), e);
+    });
+    auto h = m.compute("next_h", H, [&](auto n, auto e) {
+      return sum(H, [&](auto d) { return Q(word(n), d) * S(n, d, e); }) +
+             float(weights) *
+                 sum(kids(n), [&](auto c) { return sum(H, [&](auto j) { return U(e, j) * h_of(c, j); }); });
+    });
+    auto [all, result] = m.recursion(S_of, S, h_of, h);
+    return m.program(result);
+  };
+  CHECK(pieces_of(matrices(cortex::sequence, 0), Schedule::standard()) == 32);
+  CHECK(pieces_of(matrices(cortex::sequence, 1), Schedule::standard()) == 32);
+  CHECK(pieces_of(matrices(cortex::sequence, 0), Schedule::standard().whole_calls()) == 0);
+  CHECK(pieces_of(matrices(cortex::dag, 0), Schedule::standard()) == 0);
+  const auto one = runtime::compile_graph(matrices(cortex::sequence, 0).graph(), Schedule::standard(), wide_machine());
+  CHECK(one->piece_width == 1);
 }

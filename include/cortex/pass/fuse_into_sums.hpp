@@ -45,7 +45,7 @@ struct MatrixOfElements {
     for (std::size_t d = 0; fits && d < loops.size(); ++d)
       fits = loops[d]->dim.kind() == DimKind::dense && element.indices[d + 1].same_as(loops[d]->var);
     ir::visit_with(element.value, [&](const ir::Load& load) {
-      fits &= load.buffer->role != ir::Role::temp || load.indices.size() <= 2;
+      fits &= load.buffer->role != ir::Role::temp || load.indices.size() < element.indices.size();
     });
     return fits;
   }

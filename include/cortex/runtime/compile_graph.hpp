@@ -13,6 +13,7 @@
 #include "cortex/jit/matrix_unit.hpp"
 #include "cortex/lower/lower.hpp"
 #include "cortex/lower/split_recursions.hpp"
+#include "cortex/pass/overwrite_children.hpp"
 #include "cortex/ra/check.hpp"
 #include "cortex/ra/print.hpp"
 #include "cortex/ra/share_subtrees.hpp"
@@ -151,8 +152,11 @@ inline std::shared_ptr<const Executable> build_executable(const ra::Graph& writt
   of_machine.caches = {machine.levels[0].bytes, machine.levels[1].bytes, machine.levels[2].bytes};
   executable->program = pass::run_pipeline(executable->lowered, schedule, target, of_machine);
   const bool recycles = any_of(executable->program.buffers, [](const ir::Buffer& b) { return b->recycled; });
-  if (recycles)
-    executable->rows_apart = schedule.max_workers > 1 ? structure::apart_of_workers : structure::apart_of_one;
+  if (recycles) {
+    const bool shared = schedule.max_workers > 1;
+    executable->rows_apart = shared ? structure::apart_of_workers : structure::apart_of_one;
+    executable->overwrites_children = pass::may_overwrite_children(executable->scheduled.body, shared);
+  }
   executable->partition = partition_of(graph, ra::questions(graph, schedule), executable->program);
   for (const int depth : lower::unrolling(graph, schedule))
     executable->subtree_depth = std::max(executable->subtree_depth, depth);

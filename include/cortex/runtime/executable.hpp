@@ -97,10 +97,11 @@ struct Executable {
   ra::Graph graph;
   Schedule schedule;
   Target target;
-  Vector<WeightSpec> weights;  // one per input operator
-  Vector<StateSpec> states;    // one per `Graph::states`
-  int rows_apart = 0;          // `structure::Workspace::recycle_rows`
-  Vector<FieldSpec> fields;    // one per `Graph::fields`
+  Vector<WeightSpec> weights;        // one per input operator
+  Vector<StateSpec> states;          // one per `Graph::states`
+  int rows_apart = 0;                // `structure::Workspace::recycle_rows`
+  bool overwrites_children = false;  // likewise
+  Vector<FieldSpec> fields;          // one per `Graph::fields`
   Vector<GuardedCheck> guarded;
   Vector<Vector<GuardedCheck>> table_checks;  // per tabulation of parts of batches, whose rows have to pass them
   CheckCounts checks;

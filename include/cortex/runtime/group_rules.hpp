@@ -120,7 +120,8 @@ inline void choose_for_calls(Executable& executable, const schedule::MachineMode
   executable.level_fill = schedule::level_fill(executable.graph, work, executable.schedule, executable.target, machine);
   executable.piece_nodes = schedule::piece_nodes(executable.graph, executable.lowered, executable.program, work,
                                                  executable.schedule, executable.target, machine);
-  if (executable.schedule.piece_nodes == Schedule::by_the_caches) executable.piece_width = schedule::least_width;
+  if (executable.schedule.piece_nodes == Schedule::by_the_caches)
+    executable.piece_width = schedule::least_width(executable.graph.structure);
   if (executable.schedule.max_workers == 1 || executable.schedule.by_hand) return;
   executable.group_rules = detail::group_rules_of(executable, work, machine);
   detail::choose_weights_of_groups(executable, work, machine);

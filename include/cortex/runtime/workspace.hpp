@@ -42,7 +42,7 @@ class alignas(128) Workspace {
     nodes.fill_levels(plan_->executable->level_fill);
     nodes.set_pieces(plan_->executable->piece_nodes, plan_->executable->piece_width);
     nodes.share_subtrees(plan_->executable->shares_subtrees);
-    nodes.recycle_rows(plan_->executable->rows_apart);
+    nodes.recycle_rows(plan_->executable->rows_apart, plan_->executable->overwrites_children);
   }
 
   structure::Workspace nodes;  // of the linearizer

@@ -42,6 +42,15 @@ struct Halves {
       (ir::stores_to(ir::Block::make(lead), buffer) ? sums : locals).push_back(buffer);
   }
 
+  /// Other contractions follow, of what depends on the sums, and no functions, whose code would be there for each
+  /// element if these contractions are side by side as well.
+  bool only_contracts_more() const {
+    const ir::Stmt all = ir::Block::make(rest);
+    bool found = false;
+    ir::visit_with(all, [&](const ir::For& loop) { found |= contracts(ir::handle_of(loop), false); });
+    return found && !ir::has_functions(all);
+  }
+
   /// Nothing follows but storing the sums, or multiples of them by weights' scales.
   bool only_stores() const {
     for (const ir::Stmt& s : rest)

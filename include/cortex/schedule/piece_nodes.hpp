@@ -48,16 +48,17 @@ inline NodeBytes node_bytes(const ir::Program& program) {
   return bytes;
 }
 
-/// The smallest pieces that the compiler chooses.
-inline constexpr int least_piece = 64;
+/// The smallest pieces that the compiler chooses; of sequences, about one of them.
+inline int least_piece(ra::StructureKind kind) { return kind == ra::StructureKind::sequence ? 32 : 64; }
 
 /// How many nodes batches have to have on average where calls are divided by the compiler's choice: trees may be of any
 /// form, and calls on trees like lists would have batches of one node.
-inline constexpr int least_width = 4;
+inline int least_width(ra::StructureKind kind) { return kind == ra::StructureKind::sequence ? 1 : 4; }
 
 /// The schedule's own number of nodes, or where it leaves that to the compiler, the largest that takes hardly more than
-/// the best; 0: calls are computed as a whole, also where pieces would gain less than a fiftieth. `work`: of the
-/// program before register tiles. Throws `Error{invalid_schedule}` for pieces that cannot be.
+/// the best, and one sequence after the other unless that takes longer; 0: calls are computed as a whole, also where
+/// pieces would gain less than a fiftieth. `work`: of the program before register tiles. Throws
+/// `Error{invalid_schedule}` for pieces that cannot be.
 inline int piece_nodes(const ra::Graph& graph, const ir::Program& lowered, const ir::Program& program,
                        const Vector<ir::WorkItem>& work, const Schedule& schedule, const Target& target,
                        const MachineModel& machine) {
@@ -72,18 +73,23 @@ inline int piece_nodes(const ra::Graph& graph, const ir::Program& lowered, const
   const NodeBytes bytes = node_bytes(program);
   const double of_example = example_call(graph.structure).nodes();
   const auto seconds = [&](double nodes) {
-    const CostTerms terms = predict(work, schedule, target, machine, example_call(graph.structure, nodes / of_example));
-    // Half of the nodes are leaves, whose level is the largest. Each byte is written and read, of which arithmetic
-    // hides some.
+    const double roots = nodes / of_example;
+    const CostTerms terms = predict(work, schedule, target, machine, example_call(graph.structure, roots));
+    // Half of a tree's nodes are leaves, whose level is the largest; a sequence has two nodes at a time. Each byte is
+    // written and read, of which arithmetic hides some.
     constexpr double seen = 0.6;
-    const double held = nodes * (bytes.states + bytes.of_level / 2);
+    const double at_once = graph.structure == ra::StructureKind::sequence ? 2 * roots : nodes / 2;
+    const double held = nodes * bytes.states + at_once * bytes.of_level;
     const double moved = 2 * nodes * (bytes.states + bytes.of_level);
     return (terms.total() - terms.nodes + seen * moved / machine.bandwidth(held)) / nodes;
   };
   constexpr int most = 1 << 14;
+  const int least = least_piece(graph.structure);
+  const double whole = seconds(1 << 20);
   double best = HUGE_VAL;
-  for (int nodes = least_piece; nodes <= most; nodes *= 2) best = std::min(best, seconds(nodes));
-  if (best > 0.98 * seconds(1 << 20)) return 0;
+  for (int nodes = least; nodes <= most; nodes *= 2) best = std::min(best, seconds(nodes));
+  if (graph.structure == ra::StructureKind::sequence) return seconds(least) < 1.01 * std::min(best, whole) ? least : 0;
+  if (best > 0.98 * whole) return 0;
   int nodes = most;
   while (seconds(nodes) > 1.01 * best) nodes /= 2;
   return nodes;

@@ -444,7 +444,8 @@ class NestTiler {
     const ir::Expr lane = ir::Var::make("lane"), r = ir::Var::make("r"), v = ir::Var::make("v");
     const ir::Expr column = first + v * lanes + lane;
     const Halves halves(nest_.inner, rows == 1);
-    const bool together = !contracts_ || !halves.plain || halves.only_stores() || rows * vectors == 1;
+    const bool together =
+        !contracts_ || !halves.plain || halves.only_stores() || halves.only_contracts_more() || rows * vectors == 1;
     ir::Stmt body =
         together ? jammed(nest_.inner, r, v, column, rows, vectors) : in_halves(halves, r, v, column, rows, vectors);
     if (!wanted_next_.empty() && exceeds_first_cache())

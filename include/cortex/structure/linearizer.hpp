@@ -174,7 +174,8 @@ class Linearizer {
     arrays.children = walk.csr_table.data();
     write_derived(walk, arrays, Derived{});
     if (workspace.subtree_depth_ > 0) arrays.subtrees = subtrees::write(walk, arrays, workspace.subtree_depth_);
-    if (workspace.rows_apart_ > 0) state_rows::assign(walk, arrays, workspace.rows_apart_);
+    if (workspace.rows_apart_ > 0)
+      state_rows::assign(walk, arrays, workspace.rows_apart_, workspace.overwrites_children_);
     arrays.field = walk.field_table.data();
     walk.arrays = arrays;
     walk.remember_size();

@@ -141,6 +141,7 @@ struct WalkState {
   Block<std::int32_t> batch;                                            // [place], only where there are pieces
   Block<std::int32_t> alias, first_edge, num_edges, open_edges, queue;  // [place], only where nodes are shared
   Block<std::int32_t> last_reader, next_of_level, open_rows;            // [number], only where states are recycled
+  Block<std::int32_t> only_parent;                                      // [number], likewise
   Block<std::int32_t> first_of_level;                                   // [level], likewise
   Block<std::int32_t> part, num_parents;                                // [place], only where batches have parts
   Block<std::int32_t> leader, first_of_value, single, inner_places;     // [place], only where equal nodes are shared
@@ -298,6 +299,7 @@ class Workspace {
         piece_nodes_(other.piece_nodes_),
         piece_width_(other.piece_width_),
         rows_apart_(other.rows_apart_),
+        overwrites_children_(other.overwrites_children_),
         shares_(other.shares_),
         hash_mask_(other.hash_mask_) {}
   Workspace& operator=(Workspace&& other) noexcept {
@@ -309,6 +311,7 @@ class Workspace {
       piece_nodes_ = other.piece_nodes_;
       piece_width_ = other.piece_width_;
       rows_apart_ = other.rows_apart_;
+      overwrites_children_ = other.overwrites_children_;
       shares_ = other.shares_;
       hash_mask_ = other.hash_mask_;
     }
@@ -330,8 +333,8 @@ class Workspace {
   void set_pieces(std::int32_t nodes, std::int32_t width = 0) { piece_nodes_ = nodes, piece_width_ = width; }
 
   /// Gives nodes of later runs rows of recycled states (structure/state_rows.hpp), which others get so many levels
-  /// after their last use; 0: does not.
-  void recycle_rows(std::int32_t apart) { rows_apart_ = apart; }
+  /// after their last use; 0: does not. `overwrites`: a node may take the row of a child at once.
+  void recycle_rows(std::int32_t apart, bool overwrites) { rows_apart_ = apart, overwrites_children_ = overwrites; }
 
   /// Gives nodes of later runs that are the same value one number. That holds for programs that go from children to
   /// parents alone; where subtrees are grouped, each node keeps its own. `hash_mask` says which bits of the nodes'
@@ -400,6 +403,7 @@ class Workspace {
   std::int32_t level_fill_ = 1;
   std::int32_t piece_nodes_ = 0, piece_width_ = 0;
   std::int32_t rows_apart_ = 0;
+  bool overwrites_children_ = false;
   bool shares_ = false;
   std::uint64_t hash_mask_ = ~std::uint64_t(0);
 };

@@ -159,7 +159,8 @@ class Search {
   /// Leaves out the points that would divide calls as the start does: none, since all have fewer nodes.
   void leave_whole(double most_nodes) {
     const auto pieces = [&](const Schedule& s) {
-      const int least = s.piece_nodes == Schedule::by_the_caches ? schedule::least_piece : s.piece_nodes;
+      const int least =
+          s.piece_nodes == Schedule::by_the_caches ? schedule::least_piece(subject_.graph.structure) : s.piece_nodes;
       return most_nodes < 2.0 * least ? 0 : s.piece_nodes;
     };
     const auto is_the_same = [&](const Point& point) {
