@@ -55,6 +55,10 @@ constexpr auto by_rows = [](auto S, auto a, Dim D) {
 constexpr auto every_other_row = [](auto S, auto a, Dim D) {
   return [=](auto n, auto e) { return sum(D, [&](auto d) { return a(d) * S(n, d / 2, e); }); };
 };
+/// Each element of the diagonal, for all terms of its sum.
+constexpr auto diagonal = [](auto S, auto a, Dim D) {
+  return [=](auto n, auto e) { return sum(D, [&](auto d) { return a(d) * S(n, e, e); }); };
+};
 constexpr auto of_function = [](auto before, auto added) { return tanh(before + added); };
 
 /// Heads with a matrix each, of which a sum reads the values of all keys.
@@ -84,6 +88,30 @@ ra::Graph heads(int heads, int keys, int values) {
       .graph();
 }
 
+/// A weight for each element, and a table of matrices at leaves.
+ra::Graph weighed_elements(int extent) {
+  Dim V{"vocabulary"}, D{"keys", extent};
+  Model<Word> m("weighed", cortex::tree);
+  auto T = m.input<float>("T", V, D, D);
+  auto A = m.input<float>("A", D, D);
+  auto q = m.input<float>("q", D);
+  auto S = m.placeholder<float>("S", D, D);
+  auto y = m.placeholder<float>("y", D);
+  auto leaf_S = m.compute("leaf_S", D, D, [&](auto n, auto d, auto e) { return T(word(n), d, e); });
+  auto inner_S = m.compute("inner_S", D, D, [&](auto n, auto d, auto e) {
+    return A(d, e) * (S(left(n), d, e) + S(right(n), d, e)) + y(left(n), e) * q(d);
+  });
+  auto leaf_y =
+      m.compute("leaf_y", D, [&](auto n, auto e) { return sum(D, [&](auto d) { return q(d) * leaf_S(n, d, e); }); });
+  auto inner_y =
+      m.compute("inner_y", D, [&](auto n, auto e) { return sum(D, [&](auto d) { return q(d) * inner_S(n, d, e); }); });
+  const auto leaf = [](auto n) { return is_leaf(n); };
+  return m
+      .recursion_op(S, m.if_then_else("S_body", leaf, leaf_S, inner_S), y,
+                    m.if_then_else("y_body", leaf, leaf_y, inner_y))
+      .graph();
+}
+
 bool stays(const ra::Graph& graph, const Schedule& schedule = Schedule::standard()) {
   for (const Snapshot& s : passes_of(graph, schedule, machine(16)))
     if (s.pass == "fuse_into_sums") return false;
@@ -103,7 +131,22 @@ TEST_CASE("matrices stay whose reads are others, and those of a schedule that fu
   CHECK(stays(attention(8, 8, with_neighbours)));
   CHECK(stays(attention(16, 16, by_rows)));
   CHECK(stays(attention(8, 8, every_other_row)));
+  CHECK(stays(attention(8, 8, diagonal)));
   CHECK_FALSE(stays(heads(2, 8, 8)));
+}
+
+TEST_CASE("a matrix stays whose rows more workers can share than columns", "[pass]") {
+  CHECK(stays(attention(16, 4, once), Schedule::standard().workers(2)));
+  CHECK_FALSE(stays(attention(16, 8, once), Schedule::standard().workers(2)));
+  CHECK_FALSE(stays(attention(4, 4, once), Schedule::standard().workers(2)));
+}
+
+TEST_CASE("weights of elements alone are stored and lie as without sums", "[pass]") {
+  const std::string text = text_after("fuse_into_sums", weighed_elements(8), Schedule::standard());
+  INFO(text);
+  CHECK(count(text, "A[r") == 1);
+  for (const Snapshot& s : passes_of(weighed_elements(8), Schedule::standard().store_weights(DType::bf16), machine(16)))
+    CHECK(s.pass != "store_weights");
 }
 
 TEST_CASE("functions stay in loops of their own", "[pass]") {
@@ -128,6 +171,8 @@ TEST_CASE("matrices computed in sums are right after every pass", "[pass][equali
   check(attention(8, 8, with_neighbours));
   check(attention(16, 16, by_rows));
   check(attention(8, 8, every_other_row));
+  check(attention(8, 8, diagonal));
   check(attention(8, 19, once, of_function));
   check(heads(2, 5, 24));
+  check(weighed_elements(8));
 }

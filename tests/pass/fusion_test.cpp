@@ -96,6 +96,21 @@ TEST_CASE("a copy of a function is not inlined so that the function is computed 
   CHECK(count_of(pass::remove_dead(pass::inline_temporaries(s)), "tanh(") == 1);
 }
 
+TEST_CASE("copies of copies whose index has its variable twice do not grow without end", "[pass]") {
+  Dim H{"hidden", 64};
+  Model<Word> m("spread", cortex::tree);
+  auto Emb = m.input<float>("Emb", Dim{"vocabulary"}, H);
+  auto h = m.placeholder<float>("h", H);
+  auto leaf = m.compute("leaf", H, [&](auto n, auto i) { return Emb(word(n), i); });
+  auto x = m.compute("x", H, [&](auto n, auto i) { return h(left(n), i) + h(right(n), i); });
+  for (int copy = 0; copy < 24; ++copy)
+    x = m.compute("x" + std::to_string(copy), H,
+                  [&, before = x](auto n, auto i) { return before(n, i / 2 + min(max(i - 32, 0), 31)); });
+  const auto body = m.if_then_else(
+      "body", [](auto n) { return is_leaf(n); }, leaf, x);
+  CHECK(text_after("inline_temporaries", m.recursion_op(h, body).graph(), standard).size() < 100'000);
+}
+
 TEST_CASE("what is computed once for all leaves is not computed again at each leaf", "[pass]") {
   const std::string text = text_after("remove_dead", common_initial_state(8).graph(), standard);
   CHECK(text.find("tanh(") < text.find("leaf_batch(n_idx)"));

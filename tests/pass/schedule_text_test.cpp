@@ -125,18 +125,21 @@ TEST_CASE("people write schedules with comments, spaces and ';'", "[schedule][te
 }
 
 TEST_CASE("text that is no schedule is refused, with its line and what there is", "[schedule][text][refusal]") {
-  CHECK_THAT(refusal("dynamic_batch()\nbatch()"), Contains("schedule, line 2: there is no decision batch()"));
-  CHECK_THAT(refusal("workers(four)"), Contains("no decision workers(four); there are dynamic_batch(), ") &&
-                                           Contains("unroll(operator, number)") && Contains("loops()"));
+  CHECK_THAT(refusal("dynamic_batch()\nbatch()"),
+             Contains("schedule, line 2: there is no decision batch(); there are dynamic_batch(), ") &&
+                 Contains("unroll(operator, number)") && Contains("loops()"));
+  CHECK_THAT(refusal("workers(four)"), Contains("line 1: workers(four): it is written workers(number)"));
+  CHECK_THAT(refusal("specialize_if_else(2)"),
+             Contains("it is written specialize_if_else() or specialize_if_else(operator)"));
   CHECK_THAT(refusal("split(i, 16)"), Contains("there is no decision split(i, 16)"));
   CHECK_THAT(refusal("loops()\nworkers(2)"), Contains("schedule, line 2: there is no primitive 'workers'"));
   CHECK_THAT(refusal("loops()\nsplit(i)"), Contains("schedule, line 2: split(i): it takes split(loop, number)"));
   CHECK_THAT(refusal("refactor(\"op)\n\n"), Contains("line 1: '\"' is missing"));
   CHECK_THAT(refusal("workers(9999999999)"), Contains("too large"));
   CHECK_THAT(refusal("workers(2"), Contains("line 1: ')' is missing"));
-  CHECK_THAT(refusal("store_weights(f64)"), Contains("no decision store_weights(f64)") &&
-                                                Contains("store_weights(f32|bf16|f16|i8)") &&
-                                                Contains("store(operator, f32|bf16|f16|i8)"));
+  CHECK_THAT(refusal("store_weights(f64)"),
+             Contains("store_weights(f64): it is written store_weights(f32|bf16|f16|i8)"));
+  CHECK_THAT(refusal("store(W, f8)"), Contains("store(W, f8): it is written store(operator, f32|bf16|f16|i8)"));
 }
 
 TEST_CASE("what a GPU's schedule cannot be is refused with what it can", "[schedule][text]") {

@@ -217,7 +217,7 @@ TEST_CASE("a state is named by its placeholder, whose type it has", "[runtime]")
   r.copy_root(1, h, copy);
   CHECK(copy[0] == 6);
   CHECK_THAT(error_of(Code::invalid_argument, [&, &other = other_h] { r.root(1, other); }),
-             Contains("no state 'h' of another model"));
+             Contains("state 'h' belongs to another model than 'sum', which has one of that name"));
 }
 
 TEST_CASE("a state of several dimensions with padded rows is copied, not viewed", "[runtime]") {

@@ -325,7 +325,7 @@ TEST_CASE("the compiler divides large calls on trees by what caches hold, and sa
   CHECK(width_of(Schedule::standard().pieces(5)) == 0);
 }
 
-TEST_CASE("sequences over large matrices run one after the other", "[runtime]") {
+TEST_CASE("of sequences over large matrices a few run side by side at most", "[runtime]") {
   Dim H{"hidden", 64}, W{"words", num_words};
   const auto matrices = [&](Structure structure, int weights) {
     Model<Vertex> m("matrices", structure);
@@ -343,8 +343,10 @@ TEST_CASE("sequences over large matrices run one after the other", "[runtime]") 
     auto [all, result] = m.recursion(S_of, S, h_of, h);
     return m.program(result);
   };
-  CHECK(pieces_of(matrices(cortex::sequence, 0), Schedule::standard()) == 32);
-  CHECK(pieces_of(matrices(cortex::sequence, 1), Schedule::standard()) == 32);
+  for (const int weights : {0, 1}) {  // as pieces of one sequence, or of a few
+    const int nodes = pieces_of(matrices(cortex::sequence, weights), Schedule::standard());
+    CHECK((nodes >= 32 && nodes <= 128));
+  }
   CHECK(pieces_of(matrices(cortex::sequence, 0), Schedule::standard().whole_calls()) == 0);
   CHECK(pieces_of(matrices(cortex::dag, 0), Schedule::standard()) == 0);
   const auto one = runtime::compile_graph(matrices(cortex::sequence, 0).graph(), Schedule::standard(), wide_machine());

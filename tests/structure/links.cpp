@@ -315,9 +315,17 @@ TEST_CASE("a root that stands outside of the arena is refused, and the workspace
                                  cortex::arena(nodes))
         .num_nodes;
   };
-  for (const Signed* root : {others.data(), nodes.data() + nodes.size()})
+  const auto run_listed = [&](const Signed* second) {  // as groups of a call do
+    const std::array<const void*, 2> roots{nodes.data() + 1, second};
+    return SignedLinearizer::run_listed(workspace, cortex::tree, {}, roots, cortex::arena(nodes)).num_nodes;
+  };
+  for (const Signed* root : {others.data(), nodes.data() + nodes.size()}) {
     check_says(error_of(Code::out_of_range, [&] { run(root); }),
                {"root 1 is a node outside of the arena", "holds 2 nodes"});
+    check_says(error_of(Code::out_of_range, [&] { run_listed(root); }),
+               {"root 1 is a node outside of the arena", "holds 2 nodes"});
+  }
+  CHECK(run_listed(nodes.data() + 1) == 1);
   CHECK(run(nodes.data() + 1) == 1);
 }
 

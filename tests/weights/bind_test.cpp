@@ -204,7 +204,8 @@ TEST_CASE("values that a storage does not hold are refused, and nothing is bound
     std::vector<float> values(9, 2);
     values[4] = bad;
     const std::string message = unbound(model, file_of({{"a", {3}, first_of(twos, 3)}, {"w", {3, 3}, values}}));
-    CHECK_THAT(message, Contains("tensor 'w': weight 'w' of model 'narrow' is f32 [hidden 3, input 3] but ") && Contains(words));
+    CHECK_THAT(message,
+               Contains("tensor 'w': weight 'w' of model 'narrow' is f32 [hidden 3, input 3] but ") && Contains(words));
     CHECK(model(leaf)[0][0] == 4);  // 1 + 3 * 1, and not 2 + 3 * 1
   }
 }
@@ -221,7 +222,8 @@ TEST_CASE("tensors that no input asks for are left alone, or refused", "[weights
                              {"second", {2, 3}, first_of(ones, 6)},
                              {"b", {3}, first_of(ones, 3)},
                              {"optimizer.step", {}, first_of(ones, 1)}});
-  CHECK_THAT(unbound(model, file, {}, UnusedTensors::refused), Contains("tensor 'optimizer.step' belongs to no input"));
+  CHECK_THAT(unbound(model, file, {}, UnusedTensors::refused),
+             Contains("tensor 'optimizer.step' is taken by no input; of the model's inputs"));
   CHECK(unbound(model, file) == "no error");
   CHECK(unbound(model, good(), {}, UnusedTensors::refused) == "no error");
 }

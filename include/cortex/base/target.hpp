@@ -28,8 +28,8 @@ struct Gpu {
 
   /// Whether blocks of a cluster meet at a barrier in hardware.
   bool has_clusters() const { return sm >= 90; }
-  /// A usual GPU of that compute capability: T4; A100, and below 9.0 otherwise an A10 or L4; H100; B200, and from 12.0
-  /// on an RTX PRO 6000.
+  /// A usual GPU of that compute capability, 70 for 7.0 and so on: T4; A100, and below 9.0 otherwise an A10 or L4; H100;
+  /// B200, and from 12.0 on an RTX PRO 6000.
   static Gpu of(int sm) {
     if (sm < 80) return {sm, 40, 64 * 1024, 65536};
     if (sm == 80 || sm == 87) return {sm, sm == 80 ? 108 : 16, 163 * 1024, 65536};

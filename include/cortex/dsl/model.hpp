@@ -167,7 +167,8 @@ class Model {
     static_assert(!dsl::is_data<Result>,
                   "(P.1) control flow depends on the structure alone: the condition of if_then_else is made of "
                   "computed data; to choose between values use "
-                  "select(condition, a, b) inside one operator");
+                  "select(condition, a, b) inside one operator; what a node's own float says an accessor compares: "
+                  "field<[](const Node& n) { return n.x > 0.5f; }>");
     static_assert(
         dsl::is_data<Result> || dsl::is_structure<Result>,
         "the condition of if_then_else gives a condition on the structure: is_leaf(n), a field, a comparison");

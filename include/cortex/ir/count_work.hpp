@@ -133,8 +133,11 @@ class WorkCounter {
         const auto& loop = *stmt.as<For>();
         const Place inside = in_loop(loop, place);
         if (loop.dim.kind() == DimKind::batch || loop.dim.kind() == DimKind::batch_edge) item().unit = inside.unit;
-        if (loop.dim.kind() == DimKind::dense) item().gates = std::max(item().gates, sums_in(loop.body));
+        const int sums = loop.dim.kind() == DimKind::dense ? sums_in(loop.body) : 0;
+        item().gates = std::max(item().gates, sums);
+        sums_around_ += sums;
         walk(loop.body, inside);
+        sums_around_ -= sums;
         break;
       }
       case StmtKind::mma:
@@ -148,6 +151,7 @@ class WorkCounter {
 
   /// How many accumulators the body of a loop adds to directly.
   static int sums_in(const Stmt& body) {
+    if (const auto* let = body.as<LetStmt>()) return sums_in(let->body);
     const auto adds = [](const Stmt& s) {
       const auto* store = s.as<Store>();
       return store && store->buffer->scope == Scope::local;
@@ -159,7 +163,7 @@ class WorkCounter {
   void store(const Store& store, const Place& place) {
     value(store.value, place);
     if (store.buffer->scope == Scope::local) return;
-    item().matrix_rows = std::max(item().matrix_rows, rows_stored(store.indices));
+    if (sums_around_ == 0) item().matrix_rows = std::max(item().matrix_rows, rows_stored(store.indices));
     note_access(store.buffer, store.indices, place, true);
     item().by_each_worker |= store.buffer->scope == Scope::worker && place.shared.empty();
     if (!contains(item().stored, store.buffer)) item().stored.push_back(store.buffer);
@@ -401,6 +405,7 @@ class WorkCounter {
   Vector<WorkItem> items_;
   PointerMap<double> extents_;  // of loops' variables
   PointerMap<double> dense_;    // of these, those of dense dimensions
+  int sums_around_ = 0;         // accumulators of the loops around
   Vector<Read> reads_;          // of the nest at hand
   Vector<SharedDims> accesses_;
 };

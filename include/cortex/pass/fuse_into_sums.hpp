@@ -28,6 +28,13 @@ struct MatrixOfElements {
   Vector<const ir::For*> loops;
   const ir::Store* store = nullptr;
 
+  /// How many rows there are to a column.
+  std::int64_t rows() const {
+    std::int64_t rows = 1;
+    for (std::size_t d = 0; d + 1 < loops.size(); ++d) rows *= loops[d]->dim.extent();
+    return rows;
+  }
+
   explicit MatrixOfElements(const ir::Stmt& stmt) {
     ir::Stmt work = stmt;
     for (const auto* loop = work.as<ir::For>(); loop; loop = work.as<ir::For>()) {
@@ -44,8 +51,8 @@ struct MatrixOfElements {
                 !ir::has_functions(element.value);
     for (std::size_t d = 0; fits && d < loops.size(); ++d)
       fits = loops[d]->dim.kind() == DimKind::dense && element.indices[d + 1].same_as(loops[d]->var);
-    ir::visit_with(element.value, [&](const ir::Load& load) {
-      fits &= load.buffer->role != ir::Role::temp || load.indices.size() < element.indices.size();
+    ir::visit_with(element.value, [&](const ir::Load& load) {  // a matrix of the node, as of a table
+      fits &= load.buffer->role == ir::Role::state || load.indices.size() < element.indices.size();
     });
     return fits;
   }
@@ -101,11 +108,14 @@ class SumOfElements {
   /// Whether the loops are over the matrix's dimensions, in any order; then they are its loops.
   bool reads_each_once(const ir::Load& load, const Vector<const ir::For*>& loops) {
     if (loops.size() != matrix_.loops.size() || !load.indices[0].same_as(matrix_.store->indices[0])) return false;
-    for (const ir::For* loop : loops)
+    for (const ir::For* loop : loops) {
+      const std::size_t known = variables_.size();
       for (std::size_t d = 0; d < matrix_.loops.size(); ++d)
         if (load.indices[d + 1].same_as(loop->var) && ir::equal(loop->extent, matrix_.loops[d]->extent))
           variables_.emplace(matrix_.loops[d]->var.get(), loop->var);
-    return variables_.size() == loops.size();
+      if (variables_.size() != known + 1) return false;  // also of a diagonal, which is read of two dimensions
+    }
+    return true;
   }
 
   const MatrixOfElements& matrix_;
@@ -114,10 +124,12 @@ class SumOfElements {
 };
 
 /// Of what is done at a node, in order.
-inline Vector<ir::Stmt> fuse_into_sums(Vector<ir::Stmt> stmts) {
+inline Vector<ir::Stmt> fuse_into_sums(Vector<ir::Stmt> stmts, int enough_columns) {
   for (std::size_t m = 0; m < stmts.size(); ++m) {
     const MatrixOfElements matrix(stmts[m]);
     if (!matrix.store) continue;
+    const std::int64_t columns = matrix.loops.back()->dim.extent();
+    if (columns < enough_columns && columns < matrix.rows()) continue;
     const Vector<schedule::Access> own = schedule::accesses_of(stmts[m]);
     std::size_t reader = m + 1;  // the first that needs it
     while (reader < stmts.size() &&
@@ -134,10 +146,11 @@ inline Vector<ir::Stmt> fuse_into_sums(Vector<ir::Stmt> stmts) {
 
 }  // namespace detail
 
-/// Of nests as lowering writes them, one for each tensor.
-inline ir::Stmt fuse_into_sums(const ir::Stmt& body) {
-  return ir::mutate_with(body, [](auto& self, const ir::Block& block) -> ir::Stmt {
-    const Vector<ir::Stmt> stmts = detail::fuse_into_sums(block.stmts);
+/// Of nests as lowering writes them, one for each tensor. Workers would share the columns of a fused nest, where they
+/// can share rows of a matrix: where there are fewer columns, `enough_columns` have to be there for them.
+inline ir::Stmt fuse_into_sums(const ir::Stmt& body, int enough_columns = 0) {
+  return ir::mutate_with(body, [&](auto& self, const ir::Block& block) -> ir::Stmt {
+    const Vector<ir::Stmt> stmts = detail::fuse_into_sums(block.stmts, enough_columns);
     return stmts.size() == block.stmts.size() ? self.children(block) : self(ir::Block::make(stmts));
   });
 }

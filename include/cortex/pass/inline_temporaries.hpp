@@ -120,6 +120,14 @@ inline bool wraps(const ir::Expr& value) {
   return found;
 }
 
+/// Whether an index has so many terms that it stays where it is: one that has its variable twice doubles with each copy
+/// of a copy.
+inline bool is_long(const ir::Expr& index) {
+  int terms = 0;
+  ir::visit_with(index, [&](const ir::Var&) { ++terms; });
+  return terms > 32;
+}
+
 /// Puts the value of each temporary that `chosen` holds for in place of its reads.
 template <class Chosen>
 ir::Stmt inline_chosen(const ir::Stmt& body, Chosen chosen) {
@@ -137,7 +145,8 @@ ir::Stmt inline_chosen(const ir::Stmt& body, Chosen chosen) {
     if (it == inlined.end()) return self.children(load);
     ir::Substitution bound;
     for (std::size_t i = 0; i < load.indices.size(); ++i)
-      if (!match_index(it->second->indices[i], self(load.indices[i]), bound)) return self.children(load);
+      if (is_long(load.indices[i]) || !match_index(it->second->indices[i], self(load.indices[i]), bound))
+        return self.children(load);
     return self(ir::substitute(it->second->value, bound));
   });
 }

@@ -151,18 +151,26 @@ inline const Decision* decision_of(const LoopStep& step) {
   return nullptr;
 }
 
-/// All decisions, as they are written.
-inline std::string list_of_decisions() {
-  std::string text;
+/// A decision as it is written.
+inline std::string form_of(const Decision& decision) {
+  std::string arguments;
+  for (const char c : decision.arguments)
+    arguments += (arguments.empty() ? "" : ", ") + std::string(c == 'o'   ? "operator"
+                                                               : c == 't' ? "f32|bf16|f16|i8"
+                                                                          : "number");
+  return std::string(decision.name) + "(" + arguments + ")";
+}
+
+/// Why a step is no decision: how those of its name are written, or all that there are.
+inline std::string no_decision(const LoopStep& step) {
+  std::string own, all;
   for (const Decision& decision : decisions) {
-    std::string arguments;
-    for (const char c : decision.arguments)
-      arguments += (arguments.empty() ? "" : ", ") + std::string(c == 'o'   ? "operator"
-                                                                 : c == 't' ? "f32|bf16|f16|i8"
-                                                                            : "number");
-    text += std::string(decision.name) + "(" + arguments + "), ";
+    all += form_of(decision) + ", ";
+    if (decision.name == step.primitive) own += (own.empty() ? "" : " or ") + form_of(decision);
   }
-  return text + "and loops() with the steps of a loop schedule after it";
+  if (!own.empty()) return to_string(step) + ": it is written " + own;
+  return "there is no decision " + to_string(step) + "; there are " + all +
+         "and loops() with the steps of a loop schedule after it";
 }
 
 }  // namespace pass::detail
@@ -181,8 +189,7 @@ inline Schedule parse_schedule(std::string_view text) {
     if (step->primitive == "loops" && step->names.empty() && step->numbers.empty())
       return schedule.loops(Loops(pass::detail::read_loop_steps(reader)));
     const pass::detail::Decision* decision = pass::detail::decision_of(*step);
-    if (!decision)
-      reader.fail("there is no decision " + to_string(*step) + "; there are " + pass::detail::list_of_decisions());
+    if (!decision) reader.fail(pass::detail::no_decision(*step));
     for (const std::int64_t number : step->numbers)
       if (number != int(number)) reader.fail(to_string(*step) + ": the number is too large");
     try {

@@ -168,12 +168,12 @@ inline TablesOf tables_of(const Schedule& schedule) {
 }
 
 /// What every target's schedule begins with. `gates`: how many products a nest may accumulate side by side.
-/// `into_sums`: whether a sum may compute what it reads.
-inline void make_nests(Pipeline& p, const Schedule& schedule, int gates, bool into_sums) {
+/// `columns`: how many results sums should have that compute what they read (`fuse_into_sums`); 0: none does.
+inline void make_nests(Pipeline& p, const Schedule& schedule, int gates, int columns) {
   // Few, large nests
   if (schedule.fuses) p.run("inline_temporaries", inline_temporaries);
   p.run("remove_dead", remove_dead);
-  if (schedule.fuses && into_sums) p.run("fuse_into_sums", fuse_into_sums);
+  if (schedule.fuses && columns) p.run("fuse_into_sums", [&](const ir::Stmt& s) { return fuse_into_sums(s, columns); });
   p.run("distribute_rows", distribute_rows);
   if (schedule.fuses) p.run("fuse_edges", fuse_edges);
   if (schedule.fuses) p.run("fuse_nests", [&](const ir::Stmt& s) { return fuse_nests(s, gates, true); });
@@ -194,7 +194,8 @@ inline Vector<RowsInPlace> schedule_nests(Pipeline& p, const Schedule& schedule,
   if (schedule.refactored.empty()) p.run("slice_contractions", schedule::slice_contractions);
   const bool in_tiles = schedule::uses_matrix_unit(target, schedule);  // which are of plain products
   if (schedule.fuses && schedule.refactored.empty() && !in_tiles) p.run("nest_sums", nest_sums);
-  make_nests(p, schedule, schedule::most_gates(target, schedule.tiling), true);
+  make_nests(p, schedule, schedule::most_gates(target, schedule.tiling),
+             schedule::lanes_of(target, DType::f32) * schedule.max_workers);
   p.run("cut_ranges", [&](const ir::Stmt& s) { return cut_ranges(s, schedule::lanes_of(target, DType::f32)); });
   p.run("distribute_rows", distribute_rows);
 

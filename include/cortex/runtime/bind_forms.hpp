@@ -96,7 +96,7 @@ class BindForms {
  public:
   /// Binds the weight called `name`, which is copied: `model.bind("Emb", values)`, with the shape to be sure of it,
   /// `model.bind("Emb", values, {10000, 256})`. Without a shape an open dimension has as many elements as there are
-  /// values for. Values are float or double, row-major: a container of them, a pointer and their number, in braces, or
+  /// values for. Values are of the input's element type, row-major: a container of them, a pointer and their number, in braces, or
   /// rows, as in a vector of vectors. `name` may be the input's handle. Throws `Error{invalid_weights}` for an unknown
   /// name, a handle of another model (a name goes with any), for another type or shape, and for rows that differ in
   /// length. Calls in flight keep the weights that they started with; later ones have the new. Once all weights are

@@ -118,8 +118,9 @@ inline void choose_weights_of_groups(Executable& executable, const Vector<ir::Wo
 inline void choose_for_calls(Executable& executable, const schedule::MachineModel& machine) {
   const Vector<ir::WorkItem> work = detail::work_of_calls(executable.scheduled);
   executable.level_fill = schedule::level_fill(executable.graph, work, executable.schedule, executable.target, machine);
-  executable.piece_nodes = schedule::piece_nodes(executable.graph, executable.lowered, executable.program, work,
-                                                 executable.schedule, executable.target, machine);
+  executable.piece_nodes =
+      schedule::piece_nodes(executable.graph, executable.lowered, executable.program, work, executable.schedule,
+                            executable.target, machine, executable.overwrites_children);
   if (executable.schedule.piece_nodes == Schedule::by_the_caches)
     executable.piece_width = schedule::least_width(executable.graph.structure);
   if (executable.schedule.max_workers == 1 || executable.schedule.by_hand) return;

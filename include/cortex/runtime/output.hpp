@@ -102,7 +102,11 @@ std::size_t find_state(const Executable& executable, const S& state) {
   const ra::Graph& graph = executable.graph;
   for (std::size_t s = 0; s < graph.states.size(); ++s)
     if (graph.ops[std::size_t(graph.states[s].placeholder)].buffer == state.buffer()) return s;
-  no_state(executable, std::string(state.name()) + "' of another model, or '" + std::string(state.name()));
+  for (const StateSpec& own : executable.states)
+    if (own.name == state.name())
+      invalid("state '" + own.name + "' belongs to another model than '" + graph.name +
+              "', which has one of that name: ask for it by the name, or by its own handle");
+  no_state(executable, state.name());
 }
 
 }  // namespace detail

@@ -181,7 +181,9 @@ class Weights {
                  std::span<const std::int64_t> shape) const {
     const std::size_t slot = slot_of(name);
     const WeightSpec& spec = executable_->weights[slot];
-    if (dtype != spec.dtype) fail(spec, "was given " + std::string(to_string(dtype)) + " elements");
+    if (dtype != spec.dtype)
+      fail(spec, "was given " + std::string(to_string(dtype)) + " elements: convert them, or declare it as input<" +
+                     (dtype == DType::f64 ? "double" : "float") + ">");
     return {slot, shape.empty() ? inferred(spec, count) : checked(spec, count, shape)};
   }
   [[noreturn]] void refuse(const Place& place, const std::string& what) const {

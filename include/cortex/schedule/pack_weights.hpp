@@ -152,7 +152,8 @@ class WeightPacker {
       return [this, &nest, &vector, contracts](auto& self, const ir::Load& load) -> ir::Expr {
         const int panel = panel_dim(load, vector), summed = summed_in_quads(nest, load);
         if (panel >= 0 && summed >= 0) return ir::Load::make(copy_in_quads(load.buffer, panel, summed), load.indices);
-        if (panel < 0 || !(contracts || is_read_apart(load, panel))) return self.children(load);
+        if (panel < 0 || !((contracts && differs_in_sums(nest, load)) || is_read_apart(load, panel)))
+          return self.children(load);
         return ir::Load::make(copy(load.buffer, panel), load.indices);
       };
     };
@@ -175,6 +176,14 @@ class WeightPacker {
     for (const ir::Expr& index : load.indices) loops += !index.same_as(vector) && is_of_loops(index);
     const bool open_inside = dims[0].kind() == DimKind::open && (panel == 0 || dims.size() == 2);
     return panel >= 0 && loops > 0 && !open_inside ? panel : -1;
+  }
+
+  /// Whether a loop inside of those over results has other elements in each iteration: what is the same in all is read
+  /// once for each result, and in the order in which these lie.
+  static bool differs_in_sums(const Nest& nest, const ir::Load& load) {
+    bool differs = false;
+    ir::visit_with(nest.inner, [&](const ir::For& loop) { differs |= ir::uses(ir::handle_of(load), loop.var); });
+    return differs;
   }
 
   /// Whether lanes find elements a row apart, of all rows: a row that a node chooses is not worth a copy of its table.

@@ -56,12 +56,12 @@ inline int least_piece(ra::StructureKind kind) { return kind == ra::StructureKin
 inline int least_width(ra::StructureKind kind) { return kind == ra::StructureKind::sequence ? 1 : 4; }
 
 /// The schedule's own number of nodes, or where it leaves that to the compiler, the largest that takes hardly more than
-/// the best, and one sequence after the other unless that takes longer; 0: calls are computed as a whole, also where
-/// pieces would gain less than a fiftieth. `work`: of the program before register tiles. Throws
-/// `Error{invalid_schedule}` for pieces that cannot be.
+/// the best, of sequences the smallest; 0: calls are computed as a whole, also where pieces of trees would gain less
+/// than a fiftieth. `work`: of the program before register tiles. `overwrites_children`: a sequence has one row at a
+/// time of states that are recycled, and not two. Throws `Error{invalid_schedule}` for pieces that cannot be.
 inline int piece_nodes(const ra::Graph& graph, const ir::Program& lowered, const ir::Program& program,
                        const Vector<ir::WorkItem>& work, const Schedule& schedule, const Target& target,
-                       const MachineModel& machine) {
+                       const MachineModel& machine, bool overwrites_children) {
   if (schedule.piece_nodes > 0) {
     std::string reason = ra::reason_against_pieces(graph, schedule);
     if (reason.empty()) reason = reason_against_loops(schedule, lowered);
@@ -71,14 +71,15 @@ inline int piece_nodes(const ra::Graph& graph, const ir::Program& lowered, const
   }
   if (!ra::may_be_divided(graph, schedule)) return 0;
   const NodeBytes bytes = node_bytes(program);
+  const bool sequences = graph.structure == ra::StructureKind::sequence;
   const double of_example = example_call(graph.structure).nodes();
   const auto seconds = [&](double nodes) {
     const double roots = nodes / of_example;
     const CostTerms terms = predict(work, schedule, target, machine, example_call(graph.structure, roots));
-    // Half of a tree's nodes are leaves, whose level is the largest; a sequence has two nodes at a time. Each byte is
-    // written and read, of which arithmetic hides some.
+    // Half of a tree's nodes are leaves, whose level is the largest; a sequence has one or two nodes at a time. Each
+    // byte is written and read, of which arithmetic hides some.
     constexpr double seen = 0.6;
-    const double at_once = graph.structure == ra::StructureKind::sequence ? 2 * roots : nodes / 2;
+    const double at_once = sequences ? (overwrites_children ? 1 : 2) * roots : nodes / 2;
     const double held = nodes * bytes.states + at_once * bytes.of_level;
     const double moved = 2 * nodes * (bytes.states + bytes.of_level);
     return (terms.total() - terms.nodes + seen * moved / machine.bandwidth(held)) / nodes;
@@ -88,7 +89,12 @@ inline int piece_nodes(const ra::Graph& graph, const ir::Program& lowered, const
   const double whole = seconds(1 << 20);
   double best = HUGE_VAL;
   for (int nodes = least; nodes <= most; nodes *= 2) best = std::min(best, seconds(nodes));
-  if (graph.structure == ra::StructureKind::sequence) return seconds(least) < 1.01 * std::min(best, whole) ? least : 0;
+  if (sequences) {  // as few side by side as take hardly more than the best
+    best = std::min(best, whole);
+    for (int nodes = least; nodes <= most; nodes *= 2)
+      if (seconds(nodes) < 1.01 * best) return nodes;
+    return 0;
+  }
   if (best > 0.98 * whole) return 0;
   int nodes = most;
   while (seconds(nodes) > 1.01 * best) nodes /= 2;

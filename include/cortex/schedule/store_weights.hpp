@@ -95,14 +95,29 @@ class WeightNarrower {
     });
   }
 
+  /// What the elements of a tensor are made of that are stored where a sum reads them, under a name (`fuse_into_sums`).
+  static PointerSet find_read_by_elements(const ir::Stmt& body) {
+    PointerSet names, loads;
+    ir::visit_with(body, [&](const ir::Store& store) {
+      if (store.buffer->scope != ir::Scope::local && store.value.as<ir::Var>()) names.insert(store.value.get());
+    });
+    ir::visit_with(body, [&](const ir::LetStmt& let) {
+      if (names.contains(let.var.get())) ir::visit_with(let.value, [&](const ir::Load& load) { loads.insert(&load); });
+    });
+    return loads;
+  }
+
   void find_weights(const ir::Stmt& body) {
     ir::visit_with(body, [&](const ir::Alloc& alloc) { find_sums_over(alloc.buffer, alloc.body); });
+    const PointerSet of_elements = find_read_by_elements(body);
     ir::visit_with(body, [&](const ir::Load& load) {
       if (load.buffer->role != ir::Role::weight || load.buffer->scope == ir::Scope::local) return;
       StoredWeight& w = entry(load.buffer);
+      const bool of_sum = !of_elements.contains(&load);
       for (std::size_t d = 0; d < load.indices.size(); ++d)
         ir::visit_with(
-            load.indices[d], [&](const ir::Var& var) { w.summed |= std::uint32_t(summed_.contains(&var)) << d; },
+            load.indices[d],
+            [&](const ir::Var& var) { w.summed |= std::uint32_t(of_sum && summed_.contains(&var)) << d; },
             [&](const ir::UfCall&) { w.looked_up = true; });
     });
   }

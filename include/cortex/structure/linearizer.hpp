@@ -105,7 +105,8 @@ class Linearizer {
   }
 
   /// Writes the addresses of `roots` to `list` and returns how many there are: `run_listed` takes any of them. Throws
-  /// what `run` throws for roots that are null or past the arena's end.
+  /// what `run` throws for roots that are null or past the arena's end. Whether pointers lead into an arena is for
+  /// `run_listed` to see: a list serves all models of a node type, also those that follow no indices.
   template <class Roots>
   static std::size_t list(Block<const void*>& list, Roots& roots, Arena<Node> arena = {}) {
     std::size_t count = 0;
@@ -119,7 +120,12 @@ class Linearizer {
                                   std::span<const void* const> roots, Arena<Node> arena = {}) {
     begin(workspace, checks);
     enter_each(workspace.state_, [&](auto enter) {
-      for (const void* const root : roots) enter(root);
+      for (const void* const& root : roots) {
+        if constexpr (uses_arena<Set, Node>)
+          if (!arena.contains(static_cast<const Node*>(root))) [[unlikely]]
+            fail::root_outside(&root - roots.data(), arena.size);
+        enter(root);
+      }
     });
     return number(workspace, structure, checks, arena);
   }

@@ -86,8 +86,13 @@ class Binding {
     const std::set<std::string> used(tensors_.begin(), tensors_.end());
     for (const std::string& name : file_.names())
       if (!used.count(name))
-        problems_.push_back("tensor " + in_quotes(name) +
-                            " belongs to no input; the model: " + near_names(name, known_));
+        problems_.push_back("tensor " + in_quotes(name) + " is taken by no input" + why_unused(name));
+  }
+
+  std::string why_unused(const std::string& tensor) const {
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      if (inputs_[i].name == tensor) return ": input " + in_quotes(tensor) + " was given " + in_quotes(tensors_[i]);
+    return "; of the model's inputs, " + near_names(tensor, known_);
   }
 
   /// Throws what stands in the way, a line for each.
