@@ -2,6 +2,7 @@
 #include <deque>
 
 #include "structure/support.hpp"
+#include "support/memory_limit.hpp"
 
 using namespace structure_test;
 
@@ -117,6 +118,20 @@ TEST_CASE("roots may have as many members together as a call may have visits, an
     CHECK(narrow.arrays().num_nodes == 0);
     CHECK(DerivedLinearizer::run(narrow, cortex::dag, {}, {roots.back()}).children[2].num_edges == count);
   }
+}
+
+TEST_CASE("where there is no memory for members, it is said what takes it", "[structure][memory]") {
+  std::vector<Kids> chain(8000);
+  std::vector<const Kids*> roots;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    if (i > 0) chain[i].kids = {&chain[i - 1]};
+    roots.push_back(&chain[i]);
+  }
+  cs::Workspace workspace;
+  const cortex::test::MemoryLimit limit(16 << 20);  // of 128 MB
+  check_says(error_of(Code::out_of_memory, [&] { DerivedLinearizer::run(workspace, cortex::dag, {}, roots); }),
+             {"no memory for", "members of roots are listed so far", "once for each root that reaches it"});
+  CHECK(DerivedLinearizer::run(workspace, cortex::dag, {}, {&chain[9]}).children[2].num_edges == 10);
 }
 
 TEST_CASE("batches are sorted into parts by the answers of a partition", "[structure]") {

@@ -34,6 +34,13 @@
 #define CORTEX_ADDRESS_SANITIZER 0
 #endif
 
+// Where views hold as long as what they are of, Clang warns of those that outlive a temporary.
+#if defined(__clang__)
+#define CORTEX_VIEW_OF_THIS [[clang::lifetimebound]]
+#else
+#define CORTEX_VIEW_OF_THIS
+#endif
+
 // The version, as numbers and as text: "0.1.0". CMakeLists.txt reads the numbers from here.
 #define CORTEX_VERSION_MAJOR 0
 #define CORTEX_VERSION_MINOR 1

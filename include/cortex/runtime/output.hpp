@@ -155,28 +155,32 @@ class Output {
   int num_groups() const { return lease_ ? lease_->num_groups() : 0; }
 
   /// The first state at root `i`, in the order in which the roots were given.
-  std::span<const First> operator[](std::size_t i) const { return view<First>(0, place_of_root(i)); }
+  std::span<const First> operator[](std::size_t i) const CORTEX_VIEW_OF_THIS {
+    return view<First>(0, place_of_root(i));
+  }
 
   /// A state at root `i`: `r.root(0, c)` by placeholder, `r.root<float>(0, "c")` by name.
   template <runtime::StateHandle S>
-  std::span<const typename S::Element> root(std::size_t i, const S& state) const {
+  std::span<const typename S::Element> root(std::size_t i, const S& state) const CORTEX_VIEW_OF_THIS {
     return view<typename S::Element>(number_of(i, state), place_of_root(i));
   }
   template <class T = First>
-  std::span<const T> root(std::size_t i, std::string_view state) const {
+  std::span<const T> root(std::size_t i, std::string_view state) const CORTEX_VIEW_OF_THIS {
     return view<T>(number_of(i, state), place_of_root(i));
   }
 
   /// A state at any node of the call, named by its address: `r.node(&word, c)`; the first state if none is named.
-  std::span<const First> node(const Node* node) const { return view<First>(0, at_node(0, node, place_of(node))); }
+  std::span<const First> node(const Node* node) const CORTEX_VIEW_OF_THIS {
+    return view<First>(0, at_node(0, node, place_of(node)));
+  }
   template <runtime::StateHandle S>
-  std::span<const typename S::Element> node(const Node* node, const S& state) const {
+  std::span<const typename S::Element> node(const Node* node, const S& state) const CORTEX_VIEW_OF_THIS {
     const Place place = place_of(node);
     const std::size_t number = runtime::detail::find_state(executable(), state);
     return view<typename S::Element>(number, at_node(number, node, place));
   }
   template <class T = First>
-  std::span<const T> node(const Node* node, std::string_view state) const {
+  std::span<const T> node(const Node* node, std::string_view state) const CORTEX_VIEW_OF_THIS {
     const Place place = place_of(node);
     const std::size_t number = runtime::detail::find_state(executable(), state);
     return view<T>(number, at_node(number, node, place));

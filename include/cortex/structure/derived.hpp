@@ -82,7 +82,11 @@ inline Csr write_members(WalkState& walk, const Arrays& arrays, std::size_t cont
     const bool is_root = begin[root] == 1;
     begin[root] = std::int32_t(size);
     if (!is_root) continue;
-    members = list.extend(std::size_t(size) + count + 2, std::size_t(size));
+    try {
+      members = list.extend(std::size_t(size) + count + 2, std::size_t(size));
+    } catch (const Error& why) {
+      fail::no_room_for_members(why, size);
+    }
     members[size++] = root;
     seen[root] = root;
     for (std::int64_t at = begin[root]; at < size; ++at)

@@ -88,6 +88,12 @@ inline std::string at_node(const WalkState& walk, std::int32_t place) {
                                       "this workspace lists in one call; pass fewer roots at a time");
 }
 
+[[noreturn, gnu::cold, gnu::noinline]] inline void no_room_for_members(const Error& why, std::int64_t members) {
+  throw Error(why.code,
+              why.message + "; " + std::to_string(members) +
+                  " members of roots are listed so far, and a node counts once for each root that reaches it");
+}
+
 [[noreturn, gnu::cold, gnu::noinline]] inline void too_many_parts(std::int32_t heights, std::int32_t parts) {
   throw Error(Code::out_of_range, "the nodes stand " + std::to_string(heights) + " levels deep, each of " +
                                       std::to_string(parts) +
