@@ -272,8 +272,8 @@ TEST_CASE("a cut at a product with a matrix that is made of weights gives what n
       model.bind("Emb", test::uniform(2 * hidden, 1, 1)).bind("d", test::uniform(hidden, 1, 2));
       model.bind("U", test::uniform(hidden * hidden, 0.3f, 3)).bind("W", test::uniform(hidden * hidden, 0.3f, 4));
     });
-    const auto values = model(root)[0];
-    return std::vector<float>(values.begin(), values.end());
+    const auto result = model(root);
+    return std::vector<float>(result[0].begin(), result[0].end());
   };
   const std::vector<float> expected = run(Schedule{}, Target::interpreter());
   for (const Target& target : {Target::interpreter(), test::best_target()})

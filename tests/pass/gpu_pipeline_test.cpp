@@ -181,7 +181,7 @@ TEST_CASE("sums in parts are the sums", "[schedule][gpu]") {
     const pass::PipelineOptions options{.verify = true};
     const ir::Program lowered = lower::lower(graph, Schedule::standard());
     pass::Pipeline p(lowered, options);
-    pass::make_nests(p, Schedule{}, 6, 0);
+    pass::make_nests(p, Schedule{}, 6);
     p.enter(ir::Level::scheduled);
     p.run("lay_out_parts", [&](const ir::Stmt& s) { return schedule::lay_out_parts(s, parts); });
     p.run("split_sums", [&](const ir::Stmt& s) { return schedule::split_sums(s, parts); });

@@ -26,7 +26,7 @@ inline void schedule_for_gpu(Pipeline& p, const Schedule& schedule, const schedu
   const bool shared = shape.blocks > 1;
   constexpr int gates = 6;  // accumulators side by side for each node
 
-  make_nests(p, schedule, gates, 0);
+  make_nests(p, schedule, gates);
   // Tensor cores take all products. Rows of zeros are written in any case.
   if (shape.products == DType::f32)
     p.run_on_program("tabulate", [&](ir::Program& program) { tabulate(program, tables_of(schedule, shape)); });

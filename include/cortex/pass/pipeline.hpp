@@ -169,7 +169,7 @@ inline TablesOf tables_of(const Schedule& schedule) {
 
 /// What every target's schedule begins with. `gates`: how many products a nest may accumulate side by side.
 /// `columns`: how many results sums should have that compute what they read (`fuse_into_sums`); 0: none does.
-inline void make_nests(Pipeline& p, const Schedule& schedule, int gates, int columns) {
+inline void make_nests(Pipeline& p, const Schedule& schedule, int gates, int columns = 0) {
   // Few, large nests
   if (schedule.fuses) p.run("inline_temporaries", inline_temporaries);
   p.run("remove_dead", remove_dead);
