@@ -238,7 +238,7 @@ TEST_CASE("states of a call on a GPU are named, or given by placeholder", "[cuda
   CHECK(result.device_pointer(2, m.h) == result.device_pointer(2));
   std::array<float, 5 * 16> out{};  // the emulation's memory is the host's
   CHECK_THAT(error_of_call([&] { result.roots_into(out.data(), 79, stream(1), m.h); }), Contains("320 bytes"));
-  CHECK_THAT(error_of_call([&] { result.root(0, other.h); }), Contains("'h' of another model"));
+  CHECK_THAT(error_of_call([&] { result.root(0, other.h); }), Contains("'h' belongs to another model"));
   CHECK_THAT(error_of_call([&] { result.root(0, "c"); }), Contains("'c'"));
 }
 

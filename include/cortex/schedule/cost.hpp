@@ -250,8 +250,10 @@ class CostModel {
     for (const ir::WeightRead& read : item.weights)
       if (is_of_rows(read.unit)) by_row += read.bytes * count(read.unit, scope) / times;
     if (rows <= 0) return {};
-    // Rows of a node's matrix are those of tiles, however few nodes a level has.
-    const double most = nest.tiled ? nest.tile.most_rows : 1, of_matrix = item.matrix_rows;
+    // Rows of a node's matrix are those of tiles, however few nodes a level has; and nodes that have no weights in
+    // common have a tile each.
+    const double of_matrix = item.matrix_rows;
+    const double most = nest.tiled && (of_matrix > 1 || nest.once > 0) ? nest.tile.most_rows : 1;
     const double tiles = of_matrix > 1 ? rows * std::ceil(of_matrix / most) : std::ceil(rows / most);
     const double in_tile = rows * of_matrix / tiles;
     const double of_tile = nest.on_unit ? efficiency_of_unit(in_tile) : efficiency(nest.tile, in_tile);
