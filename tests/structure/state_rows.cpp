@@ -24,17 +24,17 @@ int check_rows(const cs::Workspace& workspace, int apart, bool overwrites) {
   const std::vector<int> level = levels_of(a);
   std::vector<int> owner(std::size_t(a.num_state_rows), -1), last(std::size_t(a.num_nodes), -1);
   const std::set<int> roots(a.root, a.root + a.num_roots);
+  std::vector<std::set<int>> parents(std::size_t(a.num_nodes));
   int overwritten = 0;
   for (int b = 0; b < a.num_batches; ++b)
     for (int n = a.batch_begin[b]; n < a.batch_begin[b] + a.batch_length[b]; ++n) {
       const int now = level[std::size_t(b)];
       last[std::size_t(n)] = now;
-      std::set<int> children;
       const auto read = [&](int child) {
         if (child == a.num_nodes) return;
         REQUIRE(owner[std::size_t(a.state_row[child])] == child);
         last[std::size_t(child)] = now;
-        children.insert(child);
+        parents[std::size_t(child)].insert(n);
       };
       for (int k = 0; k < 2 && n < a.num_internal; ++k) read(a.child[k][n]);
       for (int e = a.children[0].begin[n]; e < a.children[0].begin[n + 1]; ++e) read(a.children[0].child[e]);
@@ -42,7 +42,7 @@ int check_rows(const cs::Workspace& workspace, int apart, bool overwrites) {
       REQUIRE((row >= 0 && row < a.num_state_rows));
       const int before = std::exchange(owner[std::size_t(row)], n);
       if (before < 0) continue;
-      const bool own_child = overwrites && children.contains(before);
+      const bool own_child = overwrites && parents[std::size_t(before)] == std::set<int>{n};
       overwritten += own_child;
       REQUIRE((own_child || last[std::size_t(before)] + apart <= now));
       REQUIRE(!roots.contains(before));
